@@ -17,15 +17,16 @@ from pathlib import Path
 PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("typing", "errors", "version", "torch_version", "missing_names", "torch_places"),
-    ("native",),
+    ("typing", "errors", "version", "torch_version", "missing_names", "torch_places", "source_text"),
+    ("native", "rules"),
     ("backend",),
     ("modes", "kernels"),
     ("tensor",),
     ("graph",),
     ("engine",),
+    ("recording",),
     ("generated",),
-    ("formulas", "rules", "creation", "functions", "derivatives"),
+    ("formulas", "creation", "functions", "derivatives"),
     ("autograd",),
     ("overrides", "overridable_functions", "random", "futures", "__future__"),
     ("utils", "linalg", "fft", "special", "amp", "hub", "serialization", "testing"),
@@ -42,7 +43,6 @@ NEIGHBOURS = {
     ("functions", "creation"),
     ("functions", "formulas"),
     ("formulas", "creation"),
-    ("derivatives", "rules"),
     ("derivatives", "formulas"),
     ("derivatives", "functions"),
     ("overrides", "overridable_functions"),

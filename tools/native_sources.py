@@ -45,6 +45,7 @@ MODULES = (
     "pullback.graph.overwriting", "pullback.graph.in_place",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
     "pullback.engine.engine", "pullback.autograd.differentiation",
+    "pullback.recording.recorder", "pullback.recording.slow_road",
     *[f"pullback.functions.{family}" for family in FUNCTIONS],
     *[f"pullback.generated.{family}" for family in GENERATED],
 )  # fmt: skip
@@ -68,8 +69,8 @@ ACCESS = Path(__file__).with_name("native_access.pxd")
 
 # By annotation or by name; a sequence number may need 64 bits without a sign, a version may be half a step off.
 _FIELD_TYPES = {
-    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "keep_graph": "bint", "create_graph": "bint",
-    "dependencies": "dict", "not_ready": "dict", "heap": "list",
+    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "diverted": "Py_ssize_t", "keep_graph": "bint",
+    "create_graph": "bint", "dependencies": "dict", "not_ready": "dict", "heap": "list",
 }  # fmt: skip
 _VIRTUAL = {
     "apply": "self, object grads, tuple edges, bint owned=False", "release_saved_tensors": "self",
@@ -77,7 +78,7 @@ _VIRTUAL = {
     "add": "self, Py_ssize_t index, object grad, bint owned",
     "push": "self, object node, object grads, object owned",
 }  # fmt: skip
-_PROCESS_ACCESS = re.compile(r"\bprocess\.changed\b(?! [+-]?=)")
+_PROCESS_ACCESS = re.compile(r"\bprocess\.(changed|diverted)\b(?! [+-]?=)")
 _STATE_ACCESS = re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\.(_requires_grad\b|_edge\b|_counter\b|_array(?= = ))")
 _RULE_ACCESS = (
     (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._counter\b(?! = )"), r"counter_of(\1)"),
@@ -85,7 +86,7 @@ _RULE_ACCESS = (
 )
 _OPERATION_ACCESS = (
     (re.compile(r"\bnew\(Tensor\)"), "TensorBase.__new__(Tensor)"),
-    (re.compile(r"\b(\w+_array)\.shape != node\.shape\b"), r"shapes_differ_between(\1, computed)"),
+    (re.compile(r"\b(\w+_array)\.shape != computed\.shape\b"), r"shapes_differ_between(\1, computed)"),
     (re.compile(r"\b(\w+_array|computed)\.(dtype|shape)\b"), r"\2_of(\1)"),
     (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\.(dtype|shape)\b"), r"\2_of(array_of(\1))"),
     (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\b(?! = )"), r"array_of(\1)"),
@@ -120,8 +121,6 @@ class _Translation:
         self.knows_process = False
         self.generated = ".generated." in module
         self.native: set[str] = set()
-        # An extension type keeps its name, so a class that is given another one stays a Python class.
-        self.renamed = set(re.findall(r"^(\w+)\.__name__ = ", text, re.MULTILINE))
 
     def run(self) -> NativeSource:
         for statement in self.tree.body:
@@ -134,7 +133,7 @@ class _Translation:
         if self.module in ACCESSING:
             self._access()
         if self.knows_process:
-            self.lines = [_PROCESS_ACCESS.sub("(<Process?>process).changed", line) for line in self.lines]
+            self.lines = [_PROCESS_ACCESS.sub(r"(<Process?>process).\1", line) for line in self.lines]
         declares = any(line.startswith("cdef class") for line in self.declarations)
         return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
 
@@ -150,7 +149,8 @@ class _Translation:
         if SHARED.get(statement.name) == self.module:
             return True
         bases = {base.id for base in statement.bases if isinstance(base, ast.Name)}
-        return self.generated and "Node" in bases and statement.name not in self.renamed
+        # An extension type keeps its name, so a class that is shown under another one stays a Python class.
+        return self.generated and "OperationNode" in bases and "shown" not in _assigned(statement)
 
     def _replace(self, statement: ast.stmt, text: str) -> None:
         """Put `text` on the first line of `statement` and nothing on its others."""
@@ -163,7 +163,9 @@ class _Translation:
         """Let Cython know the extension types among the imported names."""
         names = [alias.name for alias in statement.names]
         native = [name for name in names if SHARED.get(name) not in (None, self.module)]
-        if statement.module == SHARED["Process"] and "process" in names:
+        if "OperationNode" in names:
+            native.append("Node")
+        if "process" in names:
             native.append("Process")
             self.knows_process = True
         if not native:
@@ -183,6 +185,9 @@ class _Translation:
     def _class(self, statement: ast.ClassDef) -> None:
         shared = SHARED.get(statement.name) == self.module
         self.native.add(statement.name)
+        if not shared:
+            self._node(statement)
+            return
         number = statement.lineno - 1
         header = "cdef " + self.lines[number]
         self.lines[number] = header
@@ -190,12 +195,11 @@ class _Translation:
         defaults: list[str] = []
         for item in statement.body:
             if isinstance(item, ast.AnnAssign):
-                self._field(item, fields, defaults, shared=shared)
+                self._field(item, fields, defaults)
             elif isinstance(item, ast.FunctionDef) and item.name in _VIRTUAL:
                 signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
                 self._replace_header(item, f"{signature}:")
-                fields.append(signature.replace("=False", "=*") if shared else "")
-                self._rewrite(item, _RULE_ACCESS if self.generated else ())
+                fields.append(signature.replace("=False", "=*"))
         for item in statement.body:
             if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":
                 fields += _slots(ast.literal_eval(item.value) if isinstance(item.value, ast.Tuple) else ())
@@ -205,10 +209,42 @@ class _Translation:
             self._replace(
                 next(item for item in statement.body if isinstance(item, ast.AnnAssign)), _initializer(defaults)
             )
-        if shared:
-            self.declarations += [header, *[f"    {field}" for field in fields or ["pass"]]]
+        self.declarations += [header, *[f"    {field}" for field in fields or ["pass"]]]
 
-    def _field(self, item: ast.AnnAssign, fields: list[str], defaults: list[str], *, shared: bool) -> None:
+    def _node(self, statement: ast.ClassDef) -> None:
+        """The node of an operation: what it saves is declared beside the module, so that lines keep their numbers."""
+        self.lines[statement.lineno - 1] = header = f"cdef class {statement.name}(Node):"
+        assigned = _assigned(statement)
+        names = {key: ast.literal_eval(assigned[key].value) if key in assigned else () for key in _SAVING}
+        tensors, values, facts = (names[key] for key in _SAVING)
+        fields = [f"saved_{name}" for name in (*tensors, *values, *facts)]
+        fields += [f"saved_{name}_version" for name in tensors]
+        for key in _SAVING[:2]:
+            if key in assigned:
+                self._replace(assigned[key], f"{key} = {names[key]!r}; saved_names = {(*tensors, *values)!r}")
+        declared = [f"cdef public object {', '.join(fields)}"] if fields else []
+        defaults = [f"self.saved_{name}_version = -1" for name in tensors]
+        for field in [item for item in statement.body if isinstance(item, ast.AnnAssign)]:
+            self._field(field, declared, defaults)
+        self._replace(assigned["__slots__"], _initializer(defaults))
+        methods = [item for item in statement.body if isinstance(item, ast.FunctionDef)]
+        for item in methods:
+            if item.name in _VIRTUAL:
+                signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
+                self._replace_header(item, f"{signature}:")
+                declared.append(signature.replace("=False", "=*"))
+                self._rewrite(item, _RULE_ACCESS)
+        if tensors:
+            released = "; ".join(f"self.saved_{name} = None" for name in tensors)
+            signature = "cpdef object release_saved_tensors(self)"
+            number = methods[0].lineno - 2
+            if self.lines[number].strip():
+                raise ValueError(f"{self.module}: no empty line before the first method of {statement.name}")
+            self.lines[number] = f"    {signature}: self.released = True; {released}"
+            declared.append(signature)
+        self.declarations += [header, *[f"    {line}" for line in declared or ["pass"]]]
+
+    def _field(self, item: ast.AnnAssign, fields: list[str], defaults: list[str]) -> None:
         """An annotated attribute: a field of the struct, unless it belongs to the class."""
         name, annotation = ast.unparse(item.target), ast.unparse(item.annotation)
         value = ast.unparse(item.value) if item.value is not None else "None"
@@ -216,17 +252,19 @@ class _Translation:
             self._replace(item, f"{name} = {value}")
             return
         kind = _FIELD_TYPES.get(name) or _FIELD_TYPES.get(annotation.partition("[")[0], "object")
-        declared = f"cdef public {kind} {name}"
-        fields.append(declared)
+        fields.append(f"cdef public {kind} {name}")
         if value not in ("None", "False") and kind != "Py_ssize_t":
             defaults.append(f"self.{name} = {value}")
-        self._replace(item, "" if shared else declared)
+        self._replace(item, "")
 
     def _function(self, statement: ast.FunctionDef) -> None:
         """In an operation, read the state of tensors as fields (a checked cast: TypeError for anything else)."""
         self._rewrite(statement, _OPERATION_ACCESS)
         self._rewrite(statement, ((_STATE_ACCESS, r"(<TensorBase?>\1).\2"),))
-        made = ((re.compile(rf"= new_node\(({name})\)$"), r"= <\1>\1.__new__(\1)") for name in sorted(self.native))
+        made = (
+            (re.compile(rf"node: Any = new_node\(({name})\)$"), r"node = <\1>\1.__new__(\1)")
+            for name in sorted(self.native)
+        )
         self._rewrite(statement, tuple(made))
 
     def _rewrite(self, statement: ast.FunctionDef, changes: tuple[tuple[re.Pattern[str], str], ...]) -> None:
@@ -240,6 +278,14 @@ class _Translation:
         self.lines[function.lineno - 1] = " " * function.col_offset + text
         for number in range(function.lineno, function.body[0].lineno - 1):
             self.lines[number] = ""
+
+
+_SAVING = ("tensor_names", "value_names", "fact_names")
+
+
+def _assigned(statement: ast.ClassDef) -> dict[str, ast.Assign]:
+    """The attributes that a class body sets, by name."""
+    return {ast.unparse(s.targets[0]): s for s in statement.body if isinstance(s, ast.Assign)}
 
 
 def _initializer(defaults: list[str]) -> str:

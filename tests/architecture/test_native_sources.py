@@ -11,17 +11,14 @@ from tools.native_sources import MODULES, NativeSource, translate
 SOURCES = Path(__file__).parents[2] / "src"
 
 NODE = '''"""A family."""
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.recording.vocabulary import OperationNode, next_sequence_nr
 
 
-class MulBackward0(Node):
-    """Gradient of mul."""
-
+class MulBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    broadcast: bool = False
+    operation = "mul"
+    tensor_names = ("input",)
+    value_names = ("alpha",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (grads[0],)
@@ -46,31 +43,46 @@ def test_a_node_becomes_an_extension_type() -> None:
     assert translated(NODE)[4] == "cdef class MulBackward0(Node):"
 
 
-def test_annotated_attributes_become_fields() -> None:
-    expected = ["    cdef public object saved_input", "    cdef public object saved_input_version",
-                "    cdef public bint broadcast"]  # fmt: skip
-    assert translated(NODE)[9:12] == expected
+def test_what_a_node_saves_becomes_fields() -> None:
+    declarations = translate("pullback.generated.family", NODE).declarations.splitlines()
+    assert declarations[1:3] == [
+        "cdef class MulBackward0(Node):",
+        "    cdef public object saved_input, saved_alpha, saved_input_version",
+    ]
 
 
-def test_defaults_that_are_not_zero_are_set_when_an_instance_is_made() -> None:
-    assert translated(NODE)[7] == "    def __cinit__(self): self.saved_input_version = -1"
+def test_a_version_is_minus_one_until_a_tensor_is_saved() -> None:
+    assert translated(NODE)[5] == "    def __cinit__(self): self.saved_input_version = -1"
 
 
-def test_attributes_without_annotation_stay_with_the_class() -> None:
-    assert translated(NODE)[8] == '    saved_names = ("input",)'
+def test_other_attributes_stay_with_the_class() -> None:
+    assert translated(NODE)[6] == '    operation = "mul"'
+    assert translated(NODE)[7] == "    tensor_names = ('input',); saved_names = ('input', 'alpha')"
+
+
+def test_saved_tensors_are_released_one_by_one() -> None:
+    expected = "    cpdef object release_saved_tensors(self): self.released = True; self.saved_input = None"
+    assert translated(NODE)[9] == expected
+
+
+def test_a_node_without_room_for_its_methods_is_refused() -> None:
+    with pytest.raises(ValueError, match="no empty line before the first method of MulBackward0"):
+        translated(NODE.replace('("alpha",)\n\n', '("alpha",)\n'))
 
 
 def test_a_rule_is_called_without_a_look_up() -> None:
-    assert translated(NODE)[13] == "    cpdef object apply(self, object grads, tuple edges, bint owned=False):"
+    assert translated(NODE)[10] == "    cpdef object apply(self, object grads, tuple edges, bint owned=False):"
 
 
 def test_extension_types_are_imported_as_such() -> None:
-    expected = "from pullback.graph.node import next_sequence_nr; from pullback.graph.node cimport Node"
+    expected = "from pullback.recording.vocabulary import OperationNode, next_sequence_nr; from pullback.graph.node cimport Node"
     assert translated(NODE)[1] == expected
 
 
 def test_a_class_that_is_renamed_stays_a_python_class() -> None:
-    assert translated(NODE + 'MulBackward0.__name__ = "Other"\n')[4] == "class MulBackward0(Node):"
+    assert (
+        translated(NODE.replace('"mul"\n', '"mul"\n    shown = "Other"\n'))[4] == "class MulBackward0(OperationNode):"
+    )
 
 
 def test_operations_read_the_state_of_tensors_with_a_checked_cast() -> None:
@@ -80,7 +92,7 @@ def test_operations_read_the_state_of_tensors_with_a_checked_cast() -> None:
 
 
 def test_operations_read_arrays_as_structs() -> None:
-    text = "def neg(input):\n    if input_array.dtype is not other_array.dtype or input_array.shape != node.shape:\n        pass\n"
+    text = "def neg(input):\n    if input_array.dtype is not other_array.dtype or input_array.shape != computed.shape:\n        pass\n"
     expected = (
         "    if dtype_of(input_array) is not dtype_of(other_array) or shapes_differ_between(input_array, computed):"
     )
@@ -88,14 +100,12 @@ def test_operations_read_arrays_as_structs() -> None:
 
 
 def test_rules_read_what_was_saved_as_structs() -> None:
-    text = (
-        NODE + "\n    def release_saved_tensors(self) -> None:\n        input = input._array if input._counter else 0\n"
-    )
-    assert translated(text)[-1] == "        input = array_of(input) if counter_of(input) else 0"
+    text = NODE.replace("(grads[0],)", "(input._array if input._counter else 0,)")
+    assert translated(text)[-1] == "        return (array_of(input) if counter_of(input) else 0,)"
 
 
 def test_new_nodes_are_made_without_a_call() -> None:
-    text = NODE + "\n\ndef mul(input):\n    node = new_node(MulBackward0)\n"
+    text = NODE + "\n\ndef mul(input):\n    node: Any = new_node(MulBackward0)\n"
     assert translated(text)[-1] == "    node = <MulBackward0>MulBackward0.__new__(MulBackward0)"
 
 

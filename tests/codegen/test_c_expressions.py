@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tools.codegen import __main__ as command
+from pullback.rules.model import Refusal
+from pullback.rules.read_kernels import read_kernels
+from pullback.rules.read_rules import read_rules
+from tools.codegen import generator as command
 from tools.codegen.c_expressions import Unrenderable
 from tools.codegen.emit_c import emit_elementwise
-from tools.codegen.model import Refusal
 from tools.codegen.native_kernels import NativeKernel, find_native_kernels, render_kernel, render_line
 from tools.codegen.python_sources import PythonSources
-from tools.codegen.read_kernels import read_kernels
-from tools.codegen.read_rules import read_rules
 
 HEAD = "import math\n\nimport numpy as np\nfrom pullback.native import native\nfrom pullback.typing import Array, Scalar\n\n"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tools.codegen.__main__ import main
-from tools.codegen.model import Operation, Refusal
-from tools.codegen.read_kernels import read_kernels
-from tools.codegen.read_rules import read_rules
-from tools.codegen.saved_values import SavedValues, is_fresh
+from pullback.rules.model import Operation, Refusal
+from pullback.rules.read_kernels import read_kernels
+from pullback.rules.read_rules import read_rules
+from pullback.rules.saved_values import SavedValues, is_fresh
+from tools.codegen.generator import main
 
 KERNELS = """
 from pullback.typing import Array, Dim, Scalar

@@ -2,117 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import subprocess
 import sys
 from pathlib import Path
-
-from tools.codegen.emit_c import emit_elementwise
-from tools.codegen.emit_function_namespace import emit_function_namespace
-from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
-from tools.codegen.emit_modules import (
-    emit_array_formulas,
-    emit_array_namespace,
-    emit_family,
-    emit_namespace,
-    emit_registry,
-)  # fmt: skip
-from tools.codegen.model import Operation, Refusal
-from tools.codegen.native_kernels import find_native_kernels
-from tools.codegen.python_sources import PythonSources
-from tools.codegen.read_kernels import read_kernels
-from tools.codegen.read_rules import read_rules
-from tools.codegen.render import Library
-
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "pullback"
-
-
-def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
-    """The text of every generated file, and the refusals: a refused operation is left out, the others are written."""
-    refusals: list[Refusal] = []
-    kernels = read_kernels(source / "kernels", refusals)
-    operations = read_rules(source / "derivatives", kernels, refusals)
-    modules = {name: kernel.module for name, kernel in kernels.items()}
-    formulas = read_formulas(source / "formulas")
-    operations, library = without_refused(operations, modules, formulas, refusals)
-    native = find_native_kernels(PythonSources(source), operations, source / "native", refusals)
-    library.native_lines = {kernel.name for kernel in native if kernel.is_line}
-    families: dict[str, list[Operation]] = {}
-    for operation in operations:
-        families.setdefault(operation.rule.module, []).append(operation)
-    folder = source / "generated"
-    files = {folder / f"{family}.py": emit_family(family, members, library) for family, members in families.items()}
-    files[folder / "__init__.py"] = emit_namespace(operations, formulas, families)
-    files[folder / "registry.py"] = emit_registry(operations)
-    files[folder / "array_formulas.py"] = emit_array_formulas(source / "formulas", modules)
-    files[folder / "array_namespace.py"] = emit_array_namespace()
-    files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
-    files[source / "functions" / "namespace.py"] = emit_function_namespace(source / "functions")
-    texts = {path: _format(text, path) for path, text in files.items()}
-    texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
-        native
-    )
-    return texts, refusals
-
-
-def without_refused(
-    operations: list[Operation], modules: dict[str, str], formulas: dict[str, str], refusals: list[Refusal]
-) -> tuple[list[Operation], Library]:
-    """Drop operations whose rules call something that does not exist, until nothing more is dropped."""
-    while True:
-        library = Library(modules, {o.name: o.rule.module for o in operations}, set(formulas))
-        kept = []
-        for operation in operations:
-            try:
-                emit_family(operation.rule.module, [operation], library)
-                kept.append(operation)
-            except Refusal as refusal:
-                refusals.append(refusal)
-        if len(kept) == len(operations):
-            return kept, library
-        operations = kept
-
-
-def read_formulas(folder: Path) -> dict[str, str]:
-    """The public formulas by name, with the module each is in."""
-    found: dict[str, str] = {}
-    for path in sorted(folder.glob("*.py")):
-        for statement in ast.parse(path.read_text(), str(path)).body:
-            if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
-                found[statement.name] = path.stem
-    return found
-
-
-def _format(text: str, path: Path) -> str:
-    """Format with ruff where it is installed, so that generated code reads like the rest."""
-    for arguments in (["check", "--fix-only", "-q", "--select", "I,F401"], ["format", "-q"]):
-        command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(path), "-"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        if done.returncode != 0 or not done.stdout:
-            raise RuntimeError(f"ruff could not format {path.name}: {done.stderr}")
-        text = done.stdout
-    return text
-
-
-def main(arguments: list[str]) -> int:
-    """Write or check; return the exit code."""
-    files, refusals = generate()
-    for refusal in refusals:
-        print(refusal, file=sys.stderr)
-    stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
-    leftover = [p for p in (SOURCE / "generated").glob("*.py") if p not in files]
-    if "--check" in arguments:
-        for path in (*stale, *leftover):
-            print(f"{path.relative_to(ROOT)} is not up to date: run python -m tools.codegen", file=sys.stderr)
-        return 1 if stale or leftover or refusals else 0
-    for path in stale:
-        path.write_text(files[path])
-    for path in leftover:
-        path.unlink()
-    print(f"{len(stale)} files written, {len(files) - len(stale)} unchanged, {len(refusals)} rules refused")
-    return 2 if refusals else 0
-
+from types import ModuleType
 
 if __name__ == "__main__":
+    # The generator shares `pullback.rules` with the package, and must run while generated code is missing or broken:
+    # so it takes the package's folder without running the package.
+    package = ModuleType("pullback")
+    package.__path__ = [str(Path(__file__).resolve().parents[2] / "src" / "pullback")]
+    sys.modules["pullback"] = package
+
+    from tools.codegen.generator import main
+
     sys.exit(main(sys.argv[1:]))

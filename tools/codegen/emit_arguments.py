@@ -1,8 +1,8 @@
-"""Writes how an operation reads its arguments, and what it says of wrong ones."""
+"""Writes how an operation reads its arguments, and where it lets the slow road look at them."""
 
 from __future__ import annotations
 
-from tools.codegen.model import (
+from pullback.rules.model import (
     DIM,
     DIMS,
     OPTIONAL_TENSOR,
@@ -20,62 +20,69 @@ def itself(operation: Operation) -> str:
     return f"F.{operation.name}" if operation.name in names else operation.name
 
 
-def public_name(operation: Operation) -> str:
-    """The function's name in messages: that of the overloaded function of which the operation is one form."""
-    return str(operation.rule.options.get("public", operation.name))
+def with_keywords(p: Parameter) -> str:
+    """A parameter handed on."""
+    return f"{p.name}={p.name}" if p.keyword_only else p.name
 
 
-def itself_with_arguments(operation: Operation, takes_out: bool) -> str:
-    """The function, its positional and its keyword arguments, for whoever is asked to take the call over."""
-    positional = [p.name for p in operation.kernel.parameters if not p.keyword_only]
-    keywords = [f'"{p.name}": {p.name}' for p in operation.kernel.parameters if p.keyword_only]
-    if takes_out:
-        keywords.append('"out": out')
-    args = f"({', '.join(positional)}{',' if len(positional) == 1 else ''})"
-    return f"{itself(operation)}, {args}, {{{', '.join(keywords)}}}"
+def listed(names: list[str]) -> str:
+    """A tuple of names."""
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
 
-def ask_foreign_if(operation: Operation, takes_out: bool, test: str, indent: str) -> list[str]:
-    """See Note [Foreign arguments]."""
-    return [
-        f"{indent}if {test}:",
-        f"{indent}    return ask_foreign({itself_with_arguments(operation, takes_out)})",
-    ]
+def argument_tests(operation: Operation) -> list[str]:
+    """The tests that lead off the fast path. See Note [Fast path]."""
+    tests = ["process.diverted"]
+    if operation.takes_out:
+        tests.append("out is not None")
+    tests += [f"{p.name} is None" for p in left_open(operation)]
+    for p in operation.kernel.parameters:
+        if p.role == TENSOR:
+            tests.append(f"not isinstance({p.name}, TensorBase)")
+        elif p.role == OPTIONAL_TENSOR:
+            tests.append(f"({p.name} is not None and not isinstance({p.name}, TensorBase))")
+        elif p.annotation == "bool":
+            tests.append(f"type({p.name}) is not bool")
+    return tests
 
 
-def _number_beside(operation: Operation, position: int) -> str:
-    """The argument after the first, if either may be a number, for the promotion of a number that comes first."""
-    second = operation.kernel.parameters[1:2]
-    return f", {second[0].name}" if position == 1 and second and second[0].role == TENSOR_OR_NUMBER else ""
+def left_open(operation: Operation) -> list[Parameter]:
+    """Parameters that must be given, though the signature has None for them: see `may_be_left_open`."""
+    return [p for p in _after_dim(operation) if p.role != DIMS]  # to which None means all
 
 
-def check_tensors(operation: Operation, takes_out: bool) -> list[str]:
-    """Refuse what is no tensor and no switch; foreign arguments are asked."""
+def may_be_left_open(operation: Operation, p: Parameter) -> bool:
+    """Whether a required parameter has None in the signature, since `axis=` may stand for `dim` in a call."""
+    return p in _after_dim(operation) or (_is_dim(p) and _may_default(operation, p))
+
+
+def _is_dim(p: Parameter) -> bool:
+    return p.name == "dim" and p.role in (DIM, DIMS)
+
+
+def _may_default(operation: Operation, p: Parameter) -> bool:
+    """Whether `dim` can be left to `axis`: nothing that must be given follows it."""
+    parameters = operation.kernel.parameters
+    return all(q.default is not None or q.keyword_only for q in parameters[parameters.index(p) + 1 :])
+
+
+def _after_dim(operation: Operation) -> list[Parameter]:
+    """A required `dim` and what must be given after it: with `axis=` for `dim`, those come by keyword."""
+    parameters = operation.kernel.parameters
+    dim = next((p for p in parameters if _is_dim(p) and p.default is None and not _may_default(operation, p)), None)
+    if dim is None:
+        return []
+    return [p for p in parameters[parameters.index(dim) :] if p.default is None and not p.keyword_only]
+
+
+def read_lists(operation: Operation) -> list[str]:
+    """Lists of tensors, and what may be a tensor or a number."""
     out = []
     for position, p in enumerate(operation.kernel.parameters, 1):
-        foreign = ask_foreign_if(operation, takes_out, f"is_foreign({p.name})", "        ")
-        if p.role == TENSOR:
-            given = f"{public_name(operation)!r}, {p.name!r}, {position}, {p.name}{_number_beside(operation, position)}"
-            out += [
-                f"    if not isinstance({p.name}, TensorBase):",
-                *foreign,
-                f"        {p.name} = as_tensor_argument({given})",
-            ]
-        elif p.role == OPTIONAL_TENSOR:
-            out += [
-                f"    if {p.name} is not None and not isinstance({p.name}, TensorBase):",
-                *foreign,
-                f"        {p.name} = as_tensor_argument({public_name(operation)!r}, {p.name!r}, {position}, {p.name})",
-            ]
-        elif p.role == TENSOR_LIST:
-            out.append(f"    {p.name} = as_tensor_list({public_name(operation)!r}, {p.name!r}, {position}, {p.name})")
+        if p.role == TENSOR_LIST:
+            out.append(f"    {p.name} = as_tensor_list({operation.public!r}, {p.name!r}, {position}, {p.name})")
         elif p.role == TENSOR_OR_NUMBER:
-            out += [f"    {p.name}_is_tensor = isinstance({p.name}, TensorBase)"]
-        elif p.annotation == "bool":
-            out += [
-                f"    if {p.name} is not False and {p.name} is not True:",
-                f"        raise not_a_bool({public_name(operation)!r}, {p.name!r}, {p.name})",
-            ]
+            out.append(f"    {p.name}_is_tensor = isinstance({p.name}, TensorBase)")
     return out
 
 
@@ -87,18 +94,15 @@ def read_plain_arguments(operation: Operation) -> list[str]:
             optional = " | None" in p.annotation or p.default == "None"
             function = "wrap_dim" if p.role == DIM else "wrap_dims"
             first = operation.kernel.tensors[0]
-            ndim = "input_ndim" if first.role == TENSOR_LIST else f"{first.name}._array.ndim"
-            if first.role == TENSOR_LIST:
-                out.append(f"    input_ndim = {first.name}[0]._array.ndim")
+            ndim = f"{first.name}[0]._array.ndim" if first.role == TENSOR_LIST else f"{first.name}._array.ndim"
             if p.role == DIM and optional:
-                out.append(f"    if {p.name} is not None:")
-                out.append(f"        {p.name} = {function}({p.name}, {ndim})")
+                out.append(f"{p.name} = None if {p.name} is None else {function}({p.name}, {ndim})")
             else:
-                out.append(f"    {p.name} = {function}({p.name}, {ndim})")
+                out.append(f"{p.name} = {function}({p.name}, {ndim})")
         elif p.annotation == "Shape":
-            out.append(f"    {p.name} = as_shape({p.name})")
+            out.append(f"{p.name} = as_shape({p.name})")
         elif p.annotation.startswith("DType"):
-            out.append(f"    {p.name} = as_numpy_dtype({p.name})")
+            out.append(f"{p.name} = as_numpy_dtype({p.name})")
         elif p.annotation.removesuffix(" | None") in ("int", "float", "Scalar"):
             out += _read_number(p)
     return out
@@ -108,26 +112,24 @@ def _read_number(p: Parameter) -> list[str]:
     """A number, or an integer, as one of Python's."""
     kind = p.annotation.removesuffix(" | None")
     usual = "float" if kind == "float" or "." in (p.default or "") else "int"
-    test = f"type({p.name}) is not {usual}"
+    test = f"type({p.name}) is {usual}"
     if kind != "int":  # the usual type first: comparing it is cheaper than to look it up
-        test += f" and type({p.name}) not in NUMBERS"
+        test += f" or type({p.name}) in NUMBERS"
     if kind != p.annotation or p.default == "None":
-        test += f" and {p.name} is not None"
-    return [f"    if {test}:", f"        {p.name} = plain_{'int' if kind == 'int' else 'float'}({p.name})"]
+        test += f" or {p.name} is None"
+    return [f"{p.name} = {p.name} if {test} else plain_{'int' if kind == 'int' else 'float'}({p.name})"]
 
 
-def refusing(operation: Operation, work: list[str]) -> list[str]:
-    """The work of an operation that takes more than tensors, with the words for arguments of wrong types around it."""
-    only_tensors = all(p.is_tensor or p.annotation == "bool" for p in operation.kernel.parameters)
-    if only_tensors and (len(operation.kernel.tensors) < 2 or any("shapes_differ" in line for line in work)):
-        return work
-    positional = [f"{p.name}: {p.annotation}" for p in operation.kernel.parameters if not p.keyword_only]
-    named = [f"{p.name}: {p.annotation}" for p in operation.kernel.parameters if p.keyword_only]
-    schema = "; ".join(positional) + ("; *; " + "; ".join(named) if named else "")
-    values = ", ".join(p.name for p in operation.kernel.parameters)
-    return [
-        "    try:",
-        *["    " + line for line in work],
-        "    except Exception as error:  # see Note [Refusals]",
-        f"        raise refused(error, {public_name(operation)!r}, {schema!r}, ({values})) from None",
-    ]
+def refusing(operation: Operation, work: list[str], call: str) -> list[str]:
+    """The work and the kernel's call, with the words for wrong arguments around what may fail. See Note [Refusals]."""
+    if operation.only_tensors and operation.broadcasts:
+        before, tried, kind = work, [call], "ValueError"
+    elif operation.only_tensors and len(operation.kernel.tensors) < 2:
+        before, tried, kind = [*work, call], [], ""
+    else:
+        before, tried, kind = [], [*work, call], "Exception"
+    out = ["    " + text for text in before]
+    if tried:
+        out += ["    try:", *["        " + text for text in tried], f"    except {kind} as error:"]
+        out.append(f"        raise refuse({operation.name!r}, error, locals()) from None")
+    return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tools.codegen.model import Refusal
+from pullback.rules.model import Refusal
 
 _OWN = {"__init__.py", "namespace.py", "methods.py", "operators.py", "protocols.py"}
 

@@ -1,18 +1,16 @@
-"""Writes the function of an operation: interception, promotion, kernel, recording, tangent. Nothing else is on the road."""
+"""Writes the function of an operation: the fast path through promotion, kernel and recording.
+
+# Note [Fast path]
+One test stands in front: whether some switch diverts operations, `out=` is given, or an argument is not what the fast
+path takes. Then `divert` looks closer: it returns what somebody else computed, or PROCEED. Where a switch was on, `finish`
+adds what it asks of the result. Both read the operation's record and are the same for all (recording/slow_road.py). Grad
+mode alone diverts nothing: an operation looks at it when one of its tensors requires grad.
+"""
 
 from __future__ import annotations
 
-from tools.codegen.emit_arguments import (
-    ask_foreign_if,
-    check_tensors,
-    itself,
-    itself_with_arguments,
-    public_name,
-    read_plain_arguments,
-    refusing,
-)
-from tools.codegen.emit_nodes import needs_broadcast
-from tools.codegen.model import (
+from pullback.rules.emit_apply import needs_broadcast
+from pullback.rules.model import (
     DIM,
     DIMS,
     OPTIONAL_TENSOR,
@@ -22,11 +20,21 @@ from tools.codegen.model import (
     Operation,
     Parameter,
 )  # fmt: skip
-from tools.codegen.saved_values import SavedValues
+from pullback.rules.saved_values import SavedValues, saved_values
+from tools.codegen.emit_arguments import (
+    argument_tests,
+    listed,
+    may_be_left_open,
+    read_lists,
+    read_plain_arguments,
+    refusing,
+    with_keywords,
+)
 
 _TYPES = {
     TENSOR: "Tensor", OPTIONAL_TENSOR: "Tensor | None", TENSOR_OR_NUMBER: "Any", TENSOR_LIST: "Any",
 }  # fmt: skip
+_WIDTH = 120
 # Tensors of bools that choose between others: they take no part in promotion.
 _MASKS = ("condition", "mask")
 _PAIR_PROMOTIONS = {
@@ -39,45 +47,36 @@ def emit_function(operation: Operation) -> list[str]:
     """The lines of the function."""
     rule = operation.rule
     many = rule.options.get("multi_view")
-    takes_out = not rule.view and not many and rule.options.get("out", True)
-    out = [_signature(operation, bool(takes_out))]
+    out = [_signature(operation)]
     if operation.kernel.doc:
         out.append(f'    """{operation.kernel.doc.splitlines()[0]}"""')
     for p, alias in _aliases(operation):
         out += [f"    if {alias} is not None:", f"        {p.name} = {alias}"]
-    for p in (p for p in _left_open(operation) if p.role != DIMS):  # to which None means all
-        out += [f"    if {p.name} is None:", f"        raise missing_arguments({public_name(operation)!r}, {p.name!r})"]
-    out += _interception(operation, bool(takes_out))
-    if takes_out:
-        arguments = ", ".join(_forwarded(p) for p in operation.kernel.parameters)
-        out += [
-            "    if out is not None:",
-            f"        return write_out({public_name(operation)!r}, out, "
-            f"{itself(operation)}({arguments}){_read(operation)})",
-        ]
-    out += check_tensors(operation, bool(takes_out))
-    work = [*read_plain_arguments(operation), *_arrays(operation, bool(takes_out)), *_kernel_call(operation)]
-    out += refusing(operation, work)
+    name, result = operation.name, _result(operation)
+    taken = f"        if (taken := divert({name!r}, {{}}{', out' if operation.takes_out else ''})) is not PROCEED:"
+    out += [
+        f"    if {' or '.join(argument_tests(operation))}:",
+        _with_values(operation, taken),
+        "            return taken",
+    ]
+    out += read_lists(operation)
+    work = [*read_plain_arguments(operation), *_arrays(operation)]
+    out += refusing(operation, work, _kernel_call(operation))
     out += _wrap_results(operation)
     if rule.view or many:
         out += _make_views(operation)
     if operation.differentiable:
         out += _record(operation)
-    out += _finish(operation)
-    out.append(f"    return {_result(operation)}")
+    out.append(
+        _with_values(operation, f"    return finish({name!r}, {result}, {{}}) if process.diverted else {result}")
+    )
     return [*out, ""]
 
 
-# These write their results while they still read: out= must not share memory with what they read.
-_APART_FROM_OUT = {"gather", "take", "masked_select", "kthvalue", "cat"}
-
-
-def _read(operation: Operation) -> str:
-    """What `out=` must not share memory with, as further arguments."""
-    if operation.name not in _APART_FROM_OUT:
-        return ""
-    tensors = operation.kernel.tensors
-    return "".join(f", *{p.name}" if p.role == TENSOR_LIST else f", {p.name}" for p in tensors)
+def _with_values(operation: Operation, text: str) -> str:
+    """A line with the arguments put in: as a tuple where they fit, else as the local variables, which is slower."""
+    values = text.format(listed([p.name for p in operation.kernel.parameters]))
+    return values if len(values) <= _WIDTH else text.format("locals()")
 
 
 def _result(operation: Operation) -> str:
@@ -87,11 +86,7 @@ def _result(operation: Operation) -> str:
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
-def _forwarded(p: Parameter) -> str:
-    return f"{p.name}={p.name}" if p.keyword_only else p.name
-
-
-def _signature(operation: Operation, takes_out: bool) -> str:
+def _signature(operation: Operation) -> str:
     parts, star = [], False
     for p in operation.kernel.parameters:
         if p.keyword_only and not star:
@@ -99,10 +94,10 @@ def _signature(operation: Operation, takes_out: bool) -> str:
             star = True
         kind = _TYPES.get(p.role, "Any" if p.role in (DIM, DIMS) else _plain_type(p.annotation))
         default = "" if p.default is None else f" = {p.default}"
-        if p.default is None and (p in _left_open(operation) or (has_axis(p) and _may_default(operation, p))):
+        if p.default is None and may_be_left_open(operation, p):
             kind, default = "Any", " = None"
         parts.append(f"{p.name}: {kind}{default}")
-    extras = ["out: Any = None"] if takes_out else []
+    extras = ["out: Any = None"] if operation.takes_out else []
     extras += [f"{alias}: Any = None" for p, alias in _aliases(operation)]
     if extras:
         parts += extras if star else ["*", *extras]
@@ -110,21 +105,6 @@ def _signature(operation: Operation, takes_out: bool) -> str:
     if operation.rule.options.get("multi_view"):
         returns = "Any"
     return f"def {operation.name}({', '.join(parts)}) -> {returns}:"
-
-
-def _may_default(operation: Operation, p: Parameter) -> bool:
-    """Whether `dim` can be left to `axis`: nothing that must be given follows it."""
-    parameters = operation.kernel.parameters
-    return all(q.default is not None or q.keyword_only for q in parameters[parameters.index(p) + 1 :])
-
-
-def _left_open(operation: Operation) -> list[Parameter]:
-    """A required `dim` and what must be given after it: with `axis=` for `dim`, those come by keyword."""
-    parameters = operation.kernel.parameters
-    dim = next((p for p in parameters if has_axis(p) and p.default is None and not _may_default(operation, p)), None)
-    if dim is None:
-        return []
-    return [p for p in parameters[parameters.index(dim) :] if p.default is None and not p.keyword_only]
 
 
 def has_axis(p: Parameter) -> bool:
@@ -142,92 +122,85 @@ def _plain_type(annotation: str) -> str:
     return annotation if annotation in ("int", "float", "bool", "str", "Scalar") else "Any"
 
 
-def _interception(operation: Operation, takes_out: bool) -> list[str]:
-    out = ["    record = True"] if operation.differentiable else []
-    out += [
-        "    if process.changed:",
-        "        if switches.interceptors or overrides.types:",
-        f"            taken = intercept({itself_with_arguments(operation, takes_out)})",
-        "            if taken is not NotImplemented:",
-        "                return taken",
-    ]
-    if operation.differentiable:
-        out.append("        record = switches.records")
-    return out
+def _array(p: Parameter) -> str:
+    """The array, or arrays, of one argument."""
+    if p.role == TENSOR:
+        return f"{p.name}._array"
+    if p.role == OPTIONAL_TENSOR:
+        return f"None if {p.name} is None else {p.name}._array"
+    if p.role == TENSOR_OR_NUMBER:
+        return f"{p.name}._array if {p.name}_is_tensor else {p.name}"
+    return f"[t._array for t in {p.name}]"
 
 
-def _arrays(operation: Operation, takes_out: bool) -> list[str]:
-    out = []
-    tensors = operation.kernel.tensors
+def _has_own_array(operation: Operation, p: Parameter) -> bool:
+    """Whether the array of an argument is given a name: where it may be promoted, or compared with the result's."""
+    return p.is_tensor and p.name not in _MASKS and (operation.rule.promote != "none" or needs_broadcast(operation))
+
+
+def _arrays(operation: Operation) -> list[str]:
+    """The arrays of the tensors, promoted."""
+    tensors = tuple(p for p in operation.kernel.tensors if _has_own_array(operation, p))
     promote = operation.rule.promote
-    for p in tensors:
-        a = f"{p.name}_array"
-        if p.role == TENSOR:
-            out.append(f"    {a} = {p.name}._array")
-        elif p.role == OPTIONAL_TENSOR:
-            out.append(f"    {a} = None if {p.name} is None else {p.name}._array")
-        elif p.role == TENSOR_OR_NUMBER:
-            out.append(f"    {a}: Any = {p.name}._array if {p.name}_is_tensor else {p.name}")
-        else:
-            out.append(f"    {a} = [t._array for t in {p.name}]")
-    tensors = tuple(p for p in tensors if p.name not in _MASKS)
+    out = [f"{p.name}_array{': Any' if p.role == TENSOR_OR_NUMBER else ''} = {_array(p)}" for p in tensors]
     if promote == "none":
         return out
     floating = promote in ("float", "quotient")
     names = [p.name for p in tensors]
     if needs_broadcast(operation):
-        out.append("    promoted = False")
+        out.append("promoted = False")
     if len(tensors) == 1 and tensors[0].role == TENSOR_LIST:
-        out.append(f"    {names[0]}_array = promote_list({names[0]}_array)")
+        out.append(f"{names[0]}_array = promote_list({names[0]}_array)")
     elif len(tensors) == 1:
         if floating:
             out += [
-                f'    if {names[0]}_array.dtype.kind not in "fc":',
-                f"        {names[0]}_array = promote_to_float({names[0]}_array)",
+                f'if {names[0]}_array.dtype.kind not in "fc":',
+                f"    {names[0]}_array = promote_to_float({names[0]}_array)",
             ]
     elif len(tensors) == 2 and tensors[0].role == TENSOR and tensors[1].role in (TENSOR, TENSOR_OR_NUMBER):
-        out += _promote_pair(operation, takes_out, floating)
+        out += _promote_pair(operation, floating)
     else:
         function = "promote_many_to_float" if floating else "promote_many"
         targets = ", ".join(f"{n}_array" for n in names)
-        out.append(f"    ({targets},), {'promoted' if needs_broadcast(operation) else '_'} = {function}({targets})")
+        out.append(f"({targets}), {'promoted' if needs_broadcast(operation) else '_'} = {function}({targets})")
     return out
 
 
-def _promote_pair(operation: Operation, takes_out: bool, floating: bool) -> list[str]:
+def _promote_pair(operation: Operation, floating: bool) -> list[str]:
     first, second = [p for p in operation.kernel.tensors if p.name not in _MASKS]
     a, b = f"{first.name}_array", f"{second.name}_array"
     function = _PAIR_PROMOTIONS[operation.rule.promote]
-    mark = ["        promoted = True"] if needs_broadcast(operation) else []
+    mark = ["    promoted = True"] if needs_broadcast(operation) else []
     same = f"{a}.dtype is not {b}.dtype" + (f' or {a}.dtype.kind not in "fc"' if floating else "")
     if second.role == TENSOR:
-        return [f"    if {same}:", f"        {a}, {b} = {function}({a}, {b})", *mark]
+        return [f"if {same}:", f"    {a}, {b} = {function}({a}, {b})", *mark]
+    out = ", out" if operation.takes_out else ""
     number = f'{a}.dtype.kind != "f" or (type({b}) is not float and type({b}) is not int)'
     return [
-        f"    if {second.name}_is_tensor:",
-        f"        if {same}:",
-        f"            {a}, {b} = {function}({a}, {b})",
-        *["    " + text for text in mark],
-        f"    elif {number}:",
-        *ask_foreign_if(operation, takes_out, f"is_foreign({b})", "        "),
-        f"        {b} = as_number_argument({public_name(operation)!r}, {second.name!r}, {b})",
+        f"if {second.name}_is_tensor:",
+        f"    if {same}:",
         f"        {a}, {b} = {function}({a}, {b})",
+        *["    " + text for text in mark],
+        f"elif {number}:",
+        f"    if is_foreign({b}):",
+        f"        return ask_foreign_of({operation.name!r}, locals(){out})",
+        f"    {a}, {b} = {function}({a}, as_number_argument({operation.public!r}, {second.name!r}, {b}))",
         *mark,
     ]
 
 
-def _kernel_call(operation: Operation) -> list[str]:
+def _kernel_call(operation: Operation) -> str:
     arguments = []
     for p in operation.kernel.parameters:
-        value = f"{p.name}_array" if p.is_tensor else p.name
+        value = f"{p.name}_array" if _has_own_array(operation, p) else _array(p) if p.is_tensor else p.name
         arguments.append(f"{p.name}={value}" if p.keyword_only else value)
     call = f"{operation.name}_kernel({', '.join(arguments)})"
     if operation.rule.options.get("multi_view"):
-        return [f"    results = tuple([new_tensor(a) for a in {call}])"]
+        return f"results = tuple([new_tensor(a) for a in {call}])"
     names = operation.rule.output_names
     if len(names) == 1:
-        return _broadcasting_call(operation, call)
-    return [f"    {', '.join(f'{n}_value' for n in names)} = {call}"]
+        return f"computed: Any = {call}"
+    return f"{', '.join(f'{n}_value' for n in names)} = {call}"
 
 
 def _wrap_results(operation: Operation) -> list[str]:
@@ -237,24 +210,8 @@ def _wrap_results(operation: Operation) -> list[str]:
     if len(names) > 1:
         return [f"    {n} = new_tensor(as_array({n}_value))" for n in names]
     return [
-        "    if type(computed) is not ndarray:",
-        "        computed = as_array(computed)",
         f"    {names[0]}: Tensor = new(Tensor)",
-        f"    {names[0]}._array = computed",
-    ]
-
-
-def _broadcasting_call(operation: Operation, call: str) -> list[str]:
-    """The call of a kernel; where shapes broadcast, NumPy's refusal is told in PyTorch's words."""
-    arrays = [f"{p.name}_array" for p in operation.kernel.tensors]
-    broadcasts = operation.rule.promote != "none" or operation.name.startswith("logical_")  # of any two dtypes
-    if len(arrays) < 2 or not broadcasts:
-        return [f"    computed: Any = {call}"]
-    return [
-        "    try:",
-        f"        computed: Any = {call}",
-        "    except ValueError as error:",
-        f"        raise shapes_differ(error, {', '.join(arrays)}) from None",
+        f"    {names[0]}._array = computed = computed if type(computed) is ndarray else as_array(computed)",
     ]
 
 
@@ -264,7 +221,7 @@ def _make_views(operation: Operation) -> list[str]:
         return ["    for result in results:", f"        make_view(result, {source}, MULTI_OUTPUT)"]
     replay = operation.rule.options.get("view")
     if replay == "replay":
-        arguments = ", ".join(["t", *[_forwarded(p) for p in operation.kernel.parameters[1:]]])
+        arguments = ", ".join(["t", *[with_keywords(p) for p in operation.kernel.parameters[1:]]])
         return [f"    make_view(result, {source}, replay=lambda t: {operation.name}({arguments}))"]
     return [f"    make_view(result, {source})"]
 
@@ -279,62 +236,62 @@ def _requires(p: Parameter) -> str:
     return f"any([t._requires_grad for t in {p.name}])"
 
 
-def _edge(p: Parameter) -> str:
-    return f"({p.name}._edge or gradient_edge({p.name})) if {_requires(p)} else None"
-
-
 def _record(operation: Operation) -> list[str]:
+    """Record the operation: a new node at the results, what it saves, and its edges."""
     inputs = operation.inputs
-    rule = operation.rule
-    out = [f"    if record and ({' or '.join(_requires(p) for p in inputs)}):"]
+    required = " or ".join(_requires(p) for p in inputs)
+    out = [f"    if {required if len(inputs) == 1 else f'({required})'} and (not process.changed or switches.records):"]
     lists = [p for p in inputs if p.role == TENSOR_LIST]
-    if rule.unimplemented is not None:
-        edges = ", ".join(_edge(p) for p in inputs)
-        out += ["        node = new_node(NotImplementedNode)", f'        node.operation = "{rule.unimplemented}"']
-        out += [f"        node.next_edges = ({edges},)", f"        node.output_count = {len(rule.output_names)}"]
-    elif lists:
-        out.append(f"        node = new_node({rule.class_name})")
-        out.append(f"        node.next_edges = tuple([gradient_edge(t) for t in {lists[0].name}])")
+    if lists:
+        edges = f"tuple([gradient_edge(t) for t in {lists[0].name}])"
+    elif len(inputs) == 1:
+        edges = f"({inputs[0].name}._edge or gradient_edge({inputs[0].name}),)"
     else:
-        edges = ", ".join(_edge(p) for p in inputs)
-        out += [f"        node = new_node({rule.class_name})", f"        node.next_edges = ({edges},)"]
-    out.append("        node.sequence_nr = next_sequence_nr()")
-    out += _metadata(operation)
-    if needs_broadcast(operation) and rule.unimplemented is None:
+        each = [f"({p.name}._edge or gradient_edge({p.name})) if {_requires(p)} else None" for p in inputs]
+        edges = f"({', '.join(each)})"
+    missing = operation.rule.unimplemented
+    kind = operation.rule.class_name if missing is None else "NotImplementedNode"
+    out += [f"        node: Any = new_node({kind})", f"        node.next_edges = {edges}"]
+    if missing is not None:
+        outputs = len(operation.rule.output_names)
+        out.append(f"        node.operation, node.output_count = {missing!r}, {outputs}")
+    out += [f"        {text}" for text in _attach(operation)]
+    if needs_broadcast(operation) and missing is None:
         out += _broadcast(operation)
-    saved = SavedValues(operation)
-    out += _save(operation, saved)
-    out += _attach(operation)
-    if saved.tensors():
-        out += _save_outputs(operation, saved)
-    out += ["        if process.changed:", "            adopt_switches(node)"]
-    return out
+    saved = saved_values(operation)
+    return [*out, *_save(operation, saved), *_save_outputs(operation, saved)]
 
 
-def _metadata(operation: Operation) -> list[str]:
-    names = operation.rule.output_names
-    if operation.rule.options.get("multi_view"):
-        return ["        node.output_count = len(results)", "        node.output_metadata = metadata_of(results)"]
-    if len(names) > 1:
-        return [f"        node.output_metadata = metadata_of(({', '.join(names)}))"]
-    return ["        node.shape = computed.shape", "        node.dtype = computed.dtype"]
+def _attach(operation: Operation) -> list[str]:
+    """Make the results outputs of the node."""
+    rule = operation.rule
+    names = rule.output_names
+    if rule.options.get("multi_view"):
+        return ["attach_views(node, results)"]
+    if rule.view:
+        return ["attach_view(node, result)"]
+    if len(names) == 1:
+        metadata = "node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype"
+    else:
+        metadata = f"node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of({_result(operation)})"
+    places = [place for place, differentiable in enumerate(rule.differentiable_outputs) if differentiable]
+    return [metadata, *[f"{names[i]}._requires_grad, {names[i]}._edge = True, (node, {i})" for i in places]]
 
 
 def _broadcast(operation: Operation) -> list[str]:
-    tests, stores = [], []
+    tests = []
     for p in operation.inputs:
-        a = f"{p.name}_array"
-        stores_p = [f"node.{p.name}_shape = {p.name}._array.shape", f"node.{p.name}_dtype = {p.name}._array.dtype"]
+        test = f"{p.name}_array.shape != computed.shape"
         if p.role == TENSOR_OR_NUMBER:
-            tests.append(f"({p.name}_is_tensor and {a}.shape != node.shape)")
-            stores += [f"            if {p.name}_is_tensor:", *[f"                {s}" for s in stores_p]]
+            test = f"({p.name}_is_tensor and {test})"
         elif p.role == OPTIONAL_TENSOR:
-            tests.append(f"({a} is not None and {a}.shape != node.shape)")
-            stores += [f"            if {p.name} is not None:", *[f"                {s}" for s in stores_p]]
-        else:
-            tests.append(f"{a}.shape != node.shape")
-            stores += [f"            {s}" for s in stores_p]
-    return [f"        if promoted or {' or '.join(tests)}:", "            node.broadcast = True", *stores]
+            test = f"({p.name} is not None and {test})"
+        tests.append(test)
+    inputs = listed([p.name for p in operation.inputs])
+    return [
+        f"        if promoted or {' or '.join(tests)}:",
+        f"            node.broadcast = shapes_and_dtypes({inputs})",
+    ]
 
 
 def _save(operation: Operation, saved: SavedValues) -> list[str]:
@@ -356,7 +313,7 @@ def _save(operation: Operation, saved: SavedValues) -> list[str]:
     out += [f"        node.saved_{name} = {name}" for name in saved.plain()]
     for name, attribute in saved.attributes():
         p = operation.kernel.parameter(name)
-        source = "computed" if name == "result" else f"{name}_value" if name in outputs else f"{name}._array"
+        source = "computed" if name == "result" else f"{name}._array"
         if p is not None and p.role == TENSOR_LIST:
             text = f"[t._array.{attribute} for t in {name}]"
         elif p is not None and p.role in (OPTIONAL_TENSOR, TENSOR_OR_NUMBER):
@@ -369,29 +326,14 @@ def _save(operation: Operation, saved: SavedValues) -> list[str]:
 
 
 def _save_input(p: Parameter) -> list[str]:
-    version = f"int({p.name}._counter.value) if {p.name}._counter is not None else 0"
-    store = [f"node.saved_{p.name} = {p.name}"]
-    versioned = f"node.saved_{p.name}_version = {version}"
+    store = f"node.saved_{p.name} = {p.name}"
+    versioned = f"node.saved_{p.name}_version = {p.name}._counter.value if {p.name}._counter is not None else 0"
     if p.role == TENSOR:
-        return [*store, versioned.replace("int(", "").replace(".value)", ".value")]
+        return [store, versioned]
     if p.role == TENSOR_LIST:
         return [f"node.saved_{p.name} = SavedList({p.name})"]
     test = f"{p.name} is not None" if p.role == OPTIONAL_TENSOR else f"{p.name}_is_tensor"
-    inline = f"{p.name}._counter.value if {p.name}._counter is not None else 0"
-    return [*store, f"if {test}:", f"    node.saved_{p.name}_version = {inline}"]
-
-
-def _attach(operation: Operation) -> list[str]:
-    rule = operation.rule
-    if rule.options.get("multi_view"):
-        return ["        for index, result in enumerate(results):", "            set_history(result, node, index)"]
-    if rule.view:
-        return ["        set_history(result, node)"]
-    out = []
-    for index, (name, differentiable) in enumerate(zip(rule.output_names, rule.differentiable_outputs, strict=True)):
-        if differentiable:
-            out += [f"        {name}._requires_grad = True", f"        {name}._edge = (node, {index})"]
-    return out
+    return [store, f"if {test}:", f"    {versioned}"]
 
 
 def _save_outputs(operation: Operation, saved: SavedValues) -> list[str]:
@@ -403,20 +345,4 @@ def _save_outputs(operation: Operation, saved: SavedValues) -> list[str]:
                 f"        node.saved_{name} = SavedOutput({name}, {names.index(name)})",
                 f"        node.saved_{name}_version = 0",
             ]
-    return out
-
-
-def _finish(operation: Operation) -> list[str]:
-    result = _result(operation)
-    out = ["    if process.changed:"]
-    if operation.differentiable:
-        tensors = ", ".join(p.name for p in operation.inputs)
-        arguments = ", ".join(p.name for p in operation.kernel.parameters)
-        out += [
-            f"        if switches.dual_level >= 0 and tangents_flow({tensors}):",
-            f"            carry_tangents({result}, {operation.name}_tangent, ({arguments},), ({tensors},))",
-        ]
-    out.append(
-        f"        note_inference({result})" if not operation.rule.view else f"        note_view_inference({result})"
-    )
     return out

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pullback.rules.emit_apply import line_function_name, line_parameters
+from pullback.rules.model import OPTIONAL_TENSOR, TENSOR_OR_NUMBER, Line, Operation, Refusal
+from pullback.rules.saved_values import saved_values
 from tools.codegen.c_expressions import (
     MASK,
     NUMBER,
@@ -23,9 +26,7 @@ from tools.codegen.c_expressions import (
     needs_number,
     optional,
 )
-from tools.codegen.model import OPTIONAL_TENSOR, TENSOR_OR_NUMBER, Line, Operation, Refusal
 from tools.codegen.python_sources import PythonSources
-from tools.codegen.saved_values import SavedValues
 
 _KINDS = {
     "Array": "ARRAY",
@@ -139,27 +140,6 @@ def _parameters_of(function: ast.FunctionDef) -> list[CParameter]:
     return made
 
 
-def line_function_name(operation: Operation, line: Line) -> str:
-    """The function that computes the gradient of one input."""
-    return f"{operation.name}_grad_of_{line.parameter}"
-
-
-def line_parameters(operation: Operation, line: Line) -> list[str] | None:
-    """What that function takes: the gradient and the saved values its line reads; None where it cannot be one."""
-    rule = operation.rule
-    if rule.kind != "elementwise" or rule.grads != ("grad",) or line.not_implemented is not None:
-        return None
-    uses = SavedValues(operation).of_line[line.parameter]
-    shared = [
-        name for name, _ in rule.assignments
-        if sum(name in other.assignments for other in SavedValues(operation).of_line.values()) > 1
-    ]  # fmt: skip
-    if uses.attributes or shared:
-        return None
-    order = [*[p.name for p in operation.kernel.parameters], *rule.outputs]
-    return ["grad", *[name for name in order if name in uses.values]]
-
-
 def render_line(sources: PythonSources, operation: Operation, line: Line) -> NativeKernel | None:
     """One line of a rule; None where C cannot express it, or where it hands on the gradient as it is."""
     names = line_parameters(operation, line)
@@ -184,7 +164,7 @@ def render_line(sources: PythonSources, operation: Operation, line: Line) -> Nat
         scope: dict[str, Any] = {p.name: p.symbol() for p in parameters}
         reader = Reader(sources, way)
         for name, expression in rule.assignments:
-            if name in SavedValues(operation).of_line[line.parameter].assignments:
+            if name in saved_values(operation).of_line[line.parameter].assignments:
                 scope[name] = way.keep(name, reader.expression(expression, "", scope))
         return reader.expression(line.expression, "", scope)
 

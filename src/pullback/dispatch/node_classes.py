@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback.backend.array_module import as_array
 from pullback.generated.registry import OPERATIONS, Operation
-from pullback.graph.node import Node
+from pullback.graph.node import Node, new_node
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -36,12 +36,12 @@ def operation_of(node: Node) -> Operation | None:
 
 def pull_back_alone(cls: Any, operation: Operation, parameter: str | None, values: dict[str, Any]) -> Any:
     """Compute gradients by a node that is made of the values alone; of one input, or a tuple for all."""
-    node = cls()
+    node = new_node(cls)
     inputs = operation.differentiable_inputs
     mask = values.get("output_mask") or [True] * len(inputs)
     if parameter is not None:
         mask = [name == parameter for name in inputs]
-    placeholder = Node()
+    placeholder = new_node(Node)
     edges = tuple([(placeholder, 0) if wanted else None for wanted in mask])
     for name in node.saved_names:
         _set(node, name, values.get(name))
@@ -73,6 +73,5 @@ def _set(node: Any, name: str, value: Any) -> None:
 def _set_attribute(node: Any, name: str, attribute: str, value: Any) -> None:
     if attribute == "dtype" and hasattr(value, "numpy_dtype"):
         value = value.numpy_dtype
-    for field in (f"saved_{name}_{attribute}", f"{name}_{attribute}"):
-        if hasattr(type(node), field):
-            setattr(node, field, tuple(value) if attribute == "shape" else value)
+    if hasattr(type(node), f"saved_{name}_{attribute}"):
+        setattr(node, f"saved_{name}_{attribute}", tuple(value) if attribute == "shape" else value)

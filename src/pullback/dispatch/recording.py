@@ -21,6 +21,7 @@ from pullback.generated.registry import Operation
 from pullback.graph.in_place import write_in_place
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import SavedOutput
+from pullback.recording.slow_road import check_arguments
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
 
@@ -90,7 +91,7 @@ def _giving(results: list[Any], function: Callable[..., Any], operation: Operati
     computed = arrays if operation.outputs > 1 or operation.name in _MANY else arrays[0]
     names[f"{operation.name}_kernel"] = lambda *args, **kwargs: computed
     names["new"] = names["new_tensor"] = lambda *args: next(remaining)
-    names["intercept"] = lambda *args: NotImplemented
+    names["divert"] = check_arguments
     code = function.__code__ if isinstance(function, FunctionType) else _code_of(function.__module__, operation.name)
     made = FunctionType(code, names, operation.name, getattr(function, "__defaults__", None))
     made.__kwdefaults__ = getattr(function, "__kwdefaults__", None)

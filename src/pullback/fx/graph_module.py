@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import itertools
-import linecache
 from typing import Any
 
 from pullback.fx.code_text import PythonCode
 from pullback.fx.graph import Graph
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
+from pullback.source_text import run_text
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["GraphModule", "reduce_graph_module"]
@@ -24,10 +24,7 @@ _numbers = itertools.count()
 def _forward_from_src(src: str, scope: dict[str, Any]) -> Any:
     """The function of a text, whose lines tracebacks can show."""
     file = f"<eval_with_key>.{next(_numbers)}"
-    linecache.cache[file] = (len(src), None, src.splitlines(True), file)
-    scope = dict(scope)
-    exec(compile(src, file, "exec"), scope)
-    return scope["forward"]
+    return run_text(src, file, dict(scope))["forward"]
 
 
 class _CodeOnlyModule(Module):

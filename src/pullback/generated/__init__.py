@@ -7,1672 +7,379 @@ from typing import Any
 
 _FAMILIES = {
     "activation": """
-        relu
-        relu_
-        ReluBackward0
-        relu_tangent
-        sigmoid
-        sigmoid_
-        SigmoidBackward0
-        sigmoid_tangent
-        logsigmoid
-        LogsigmoidNode
-        logsigmoid_tangent
-        silu
-        silu_
-        SiluBackward0
-        silu_tangent
-        mish
-        mish_
-        MishBackward0
-        mish_tangent
-        gelu
-        gelu_
-        GeluBackward0
-        gelu_tangent
-        softplus
-        SoftplusBackward0
-        softplus_tangent
-        softshrink
-        SoftshrinkBackward0
-        softshrink_tangent
-        hardshrink
-        HardshrinkBackward0
-        hardshrink_tangent
-        hardtanh
-        hardtanh_
-        HardtanhBackward0
-        hardtanh_tangent
-        hardsigmoid
-        hardsigmoid_
-        HardsigmoidBackward0
-        hardsigmoid_tangent
-        hardswish
-        hardswish_
-        HardswishBackward0
-        hardswish_tangent
-        elu
-        elu_
-        EluBackward0
-        elu_tangent
-        celu
-        celu_
-        CeluBackward0
-        celu_tangent
-        leaky_relu
-        leaky_relu_
-        LeakyReluBackward0
-        leaky_relu_tangent
-        prelu_kernel
-        PreluKernelBackward0
-        prelu_kernel_tangent
-        rrelu_with_noise
-        rrelu_with_noise_
-        RreluWithNoiseBackward0
-        rrelu_with_noise_tangent
-        threshold
-        threshold_
-        ThresholdBackward0
-        threshold_tangent
-        glu
-        GluBackward0
-        glu_tangent
-        logit
-        logit_
-        LogitBackward0
-        logit_tangent
+        relu relu_ ReluBackward0 sigmoid sigmoid_ SigmoidBackward0 logsigmoid LogsigmoidNode silu silu_ SiluBackward0
+        mish mish_ MishBackward0 gelu gelu_ GeluBackward0 softplus SoftplusBackward0 softshrink SoftshrinkBackward0
+        hardshrink HardshrinkBackward0 hardtanh hardtanh_ HardtanhBackward0 hardsigmoid hardsigmoid_
+        HardsigmoidBackward0 hardswish hardswish_ HardswishBackward0 elu elu_ EluBackward0 celu celu_ CeluBackward0
+        leaky_relu leaky_relu_ LeakyReluBackward0 prelu_kernel PreluKernelBackward0 rrelu_with_noise rrelu_with_noise_
+        RreluWithNoiseBackward0 threshold threshold_ ThresholdBackward0 glu GluBackward0 logit logit_ LogitBackward0
     """,
     "along_dim": """
-        take_along
-        TakeAlongBackward0
-        take_along_tangent
-        put_along
-        PutAlongBackward0
-        put_along_tangent
-        add_along
-        AddAlongBackward0
-        add_along_tangent
-        take_reduced
-        TakeReducedBackward0
-        take_reduced_tangent
-        put_reduced
-        PutReducedBackward0
-        put_reduced_tangent
-        shift
-        ShiftBackward0
-        shift_tangent
+        take_along TakeAlongBackward0 put_along PutAlongBackward0 add_along AddAlongBackward0 take_reduced
+        TakeReducedBackward0 put_reduced PutReducedBackward0 shift ShiftBackward0
     """,
     "arithmetic": """
-        add
-        add_
-        AddBackward0
-        add_tangent
-        sub
-        sub_
-        SubBackward0
-        sub_tangent
-        rsub
-        RsubNode
-        rsub_tangent
-        rsub_tensor
-        RsubTensorNode
-        rsub_tensor_tangent
-        mul
-        mul_
-        MulBackward0
-        mul_tangent
-        div
-        div_
-        DivBackward0
-        div_tangent
-        div_rounded
-        div_rounded_
-        DivRoundedNode
-        div_rounded_tangent
-        floor_divide
-        floor_divide_
-        floor_divide_tangent
-        remainder
-        remainder_
-        RemainderNode
-        remainder_tangent
-        remainder_scalar
-        RemainderScalarNode
-        remainder_scalar_tangent
-        fmod
-        fmod_
-        FmodNode
-        fmod_tangent
-        fmod_scalar
-        FmodScalarNode
-        fmod_scalar_tangent
-        neg
-        neg_
-        NegBackward0
-        neg_tangent
-        reciprocal
-        reciprocal_
-        ReciprocalBackward0
-        reciprocal_tangent
-        addcmul
-        addcmul_
-        AddcmulBackward0
-        addcmul_tangent
-        addcdiv
-        addcdiv_
-        AddcdivBackward0
-        addcdiv_tangent
-        gcd
-        gcd_
-        lcm
-        lcm_
-        conj
-        ConjBackward0
-        conj_tangent
+        add add_ AddBackward0 sub sub_ SubBackward0 rsub RsubNode rsub_tensor RsubTensorNode mul mul_ MulBackward0 div
+        div_ DivBackward0 div_rounded div_rounded_ DivRoundedNode floor_divide floor_divide_ remainder remainder_
+        RemainderNode remainder_scalar RemainderScalarNode fmod fmod_ FmodNode fmod_scalar FmodScalarNode neg neg_
+        NegBackward0 reciprocal reciprocal_ ReciprocalBackward0 addcmul addcmul_ AddcmulBackward0 addcdiv addcdiv_
+        AddcdivBackward0 gcd gcd_ lcm lcm_ conj ConjBackward0
     """,
     "attention": """
-        attention_fused
-        AttentionFusedNode
-        attention_fused_tangent
-        attention_bias
-        attention_allowed
+        attention_fused AttentionFusedNode attention_bias attention_allowed
     """,
     "bitwise": """
-        bitwise_and
-        bitwise_and_
-        bitwise_or
-        bitwise_or_
-        bitwise_xor
-        bitwise_xor_
-        bitwise_left_shift
-        bitwise_left_shift_
-        bitwise_right_shift
-        bitwise_right_shift_
-        bitwise_not
-        bitwise_not_
-        logical_not
-        logical_not_
-        logical_and
-        logical_and_
-        logical_or
-        logical_or_
-        logical_xor
-        logical_xor_
+        bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift
+        bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ bitwise_not bitwise_not_ logical_not logical_not_
+        logical_and logical_and_ logical_or logical_or_ logical_xor logical_xor_
     """,
     "clamping": """
-        where
-        WhereBackward0
-        where_tangent
-        tied_to
-        TiedToBackward0
-        tied_to_tangent
-        maximum
-        MaximumBackward0
-        maximum_tangent
-        minimum
-        MinimumBackward0
-        minimum_tangent
-        fmax
-        FmaxBackward0
-        fmax_tangent
-        fmin
-        FminBackward0
-        fmin_tangent
-        clamp
-        clamp_
-        ClampNode
-        clamp_tangent
-        clamp_tensor
-        clamp_tensor_
-        ClampTensorNode
-        clamp_tensor_tangent
-        clamp_min
-        clamp_min_
-        ClampMinBackward0
-        clamp_min_tangent
-        clamp_min_tensor
-        clamp_min_tensor_
-        ClampMinTensorNode
-        clamp_min_tensor_tangent
-        clamp_max
-        clamp_max_
-        ClampMaxBackward0
-        clamp_max_tangent
-        clamp_max_tensor
-        clamp_max_tensor_
-        ClampMaxTensorNode
-        clamp_max_tensor_tangent
-        lerp
-        lerp_
-        LerpNode
-        lerp_tangent
-        lerp_scalar
-        lerp_scalar_
-        LerpScalarNode
-        lerp_scalar_tangent
-        nan_to_num
-        nan_to_num_
-        NanToNumBackward0
-        nan_to_num_tangent
+        where WhereBackward0 tied_to TiedToBackward0 maximum MaximumBackward0 minimum MinimumBackward0 fmax
+        FmaxBackward0 fmin FminBackward0 clamp clamp_ ClampNode clamp_tensor clamp_tensor_ ClampTensorNode clamp_min
+        clamp_min_ ClampMinBackward0 clamp_min_tensor clamp_min_tensor_ ClampMinTensorNode clamp_max clamp_max_
+        ClampMaxBackward0 clamp_max_tensor clamp_max_tensor_ ClampMaxTensorNode lerp lerp_ LerpNode lerp_scalar
+        lerp_scalar_ LerpScalarNode nan_to_num nan_to_num_ NanToNumBackward0
     """,
     "comparison": """
-        eq
-        ne
-        lt
-        le
-        gt
-        ge
-        isnan
-        isinf
-        isfinite
-        isposinf
-        isneginf
-        isreal
-        isclose
+        eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isreal isclose
     """,
     "complex_numbers": """
-        abs
-        abs_
-        AbsBackward0
-        abs_tangent
-        angle
-        AngleBackward0
-        angle_tangent
-        sgn
-        sgn_
-        SgnBackward0
-        sgn_tangent
-        conj_physical
-        conj_physical_
-        ConjPhysicalBackward0
-        conj_physical_tangent
-        polar
-        PolarBackward0
-        polar_tangent
-        complex
-        ComplexBackward0
-        complex_tangent
-        real_part
-        RealPartBackward0
-        real_part_tangent
-        imaginary_part
+        abs abs_ AbsBackward0 angle AngleBackward0 sgn sgn_ SgnBackward0 conj_physical conj_physical_
+        ConjPhysicalBackward0 polar PolarBackward0 complex ComplexBackward0 real_part RealPartBackward0 imaginary_part
         ImaginaryPartBackward0
-        imaginary_part_tangent
     """,
     "convolutions": """
-        convolution
-        ConvolutionBackward0
-        convolution_tangent
-        convolution_grad_weight
-        ConvolutionGradWeightNode
-        convolution_grad_weight_tangent
+        convolution ConvolutionBackward0 convolution_grad_weight ConvolutionGradWeightNode
     """,
     "decompositions": """
-        linalg_cholesky_ex
-        LinalgCholeskyExBackward0
-        linalg_cholesky_ex_tangent
-        cholesky
-        CholeskyBackward0
-        cholesky_tangent
-        linalg_qr
-        LinalgQrBackward0
-        linalg_qr_tangent
-        geqrf
-        GeqrfBackward0
-        geqrf_tangent
-        linalg_svd
-        LinalgSvdBackward0
-        linalg_svd_tangent
-        linalg_eigh
-        LinalgEighBackward0
-        linalg_eigh_tangent
-        linalg_eig
-        LinalgEigBackward0
-        linalg_eig_tangent
-        singular_values
-        hermitian_eigenvalues
-        eigenvalues
-        identity_like
+        linalg_cholesky_ex LinalgCholeskyExBackward0 cholesky CholeskyBackward0 linalg_qr LinalgQrBackward0 geqrf
+        GeqrfBackward0 linalg_svd LinalgSvdBackward0 linalg_eigh LinalgEighBackward0 linalg_eig LinalgEigBackward0
+        singular_values hermitian_eigenvalues eigenvalues identity_like
     """,
     "distances": """
-        cdist_forward
-        CdistForwardNode
-        cdist_forward_tangent
-        euclidean_dist
-        EuclideanDistBackward0
-        euclidean_dist_tangent
-        pdist_forward
-        PdistForwardNode
-        pdist_forward_tangent
-        pair_rows
-        largest_share
-        trilinear
-        TrilinearBackward0
-        trilinear_tangent
+        cdist_forward CdistForwardNode euclidean_dist EuclideanDistBackward0 pdist_forward PdistForwardNode pair_rows
+        largest_share trilinear TrilinearBackward0
     """,
     "embedding_bags": """
-        embedding_bag_forward
-        EmbeddingBagForwardNode
-        embedding_bag_forward_tangent
-        put_rows
-        PutRowsBackward0
-        put_rows_tangent
-        take_rows
-        TakeRowsBackward0
-        take_rows_tangent
+        embedding_bag_forward EmbeddingBagForwardNode put_rows PutRowsBackward0 take_rows TakeRowsBackward0
     """,
     "embeddings": """
-        embedding
-        EmbeddingBackward0
-        embedding_tangent
-        embedding_back
-        EmbeddingBackNode
-        embedding_back_tangent
-        embedding_take
-        EmbeddingTakeBackward0
-        embedding_take_tangent
+        embedding EmbeddingBackward0 embedding_back EmbeddingBackNode embedding_take EmbeddingTakeBackward0
     """,
     "exponential": """
-        pow
-        pow_
-        PowNode
-        pow_tangent
-        pow_scalar
-        pow_scalar_
-        PowScalarNode
-        pow_scalar_tangent
-        pow_base
-        PowBaseNode
-        pow_base_tangent
-        sqrt
-        sqrt_
-        SqrtBackward0
-        sqrt_tangent
-        rsqrt
-        rsqrt_
-        RsqrtBackward0
-        rsqrt_tangent
-        exp
-        exp_
-        ExpBackward0
-        exp_tangent
-        exp2
-        exp2_
-        Exp2Backward0
-        exp2_tangent
-        expm1
-        expm1_
-        Expm1Backward0
-        expm1_tangent
-        log
-        log_
-        LogBackward0
-        log_tangent
-        log2
-        log2_
-        Log2Backward0
-        log2_tangent
-        log10
-        log10_
-        Log10Backward0
-        log10_tangent
-        log1p
-        log1p_
-        Log1pNode
-        log1p_tangent
-        logaddexp
-        LogaddexpBackward0
-        logaddexp_tangent
-        logaddexp2
-        Logaddexp2Backward0
-        logaddexp2_tangent
+        pow pow_ PowNode pow_scalar pow_scalar_ PowScalarNode pow_base PowBaseNode sqrt sqrt_ SqrtBackward0 rsqrt
+        rsqrt_ RsqrtBackward0 exp exp_ ExpBackward0 exp2 exp2_ Exp2Backward0 expm1 expm1_ Expm1Backward0 log log_
+        LogBackward0 log2 log2_ Log2Backward0 log10 log10_ Log10Backward0 log1p log1p_ Log1pNode logaddexp
+        LogaddexpBackward0 logaddexp2 Logaddexp2Backward0
     """,
     "extrema": """
-        max_all
-        MaxAllNode
-        max_all_tangent
-        min_all
-        MinAllNode
-        min_all_tangent
-        max_dim
-        MaxDimNode
-        max_dim_tangent
-        min_dim
-        MinDimNode
-        min_dim_tangent
-        amax
-        AmaxBackward0
-        amax_tangent
-        amin
-        AminBackward0
-        amin_tangent
-        aminmax
-        AminmaxBackward0
-        aminmax_tangent
-        argmax
-        argmin
-        shares
-        shares_or_nans
+        max_all MaxAllNode min_all MinAllNode max_dim MaxDimNode min_dim MinDimNode amax AmaxBackward0 amin
+        AminBackward0 aminmax AminmaxBackward0 argmax argmin shares shares_or_nans
     """,
     "fft": """
-        fft_c2c
-        FftC2cNode
-        fft_c2c_tangent
-        fft_r2c
-        FftR2cNode
-        fft_r2c_tangent
-        fft_c2r
-        FftC2rNode
-        fft_c2r_tangent
-        doubled_inside
-        DoubledInsideBackward0
-        doubled_inside_tangent
-        overlap_add
-        OverlapAddBackward0
-        overlap_add_tangent
-        check_envelope
+        fft_c2c FftC2cNode fft_r2c FftR2cNode fft_c2r FftC2rNode doubled_inside DoubledInsideBackward0 overlap_add
+        OverlapAddBackward0 check_envelope
     """,
     "folding": """
-        im2col
-        Im2colNode
-        im2col_tangent
-        col2im
-        Col2imNode
-        col2im_tangent
-        pixel_shuffle
-        PixelShuffleBackward0
-        pixel_shuffle_tangent
-        pixel_unshuffle
-        PixelUnshuffleBackward0
-        pixel_unshuffle_tangent
-        channel_shuffle
-        ChannelShuffleBackward0
-        channel_shuffle_tangent
+        im2col Im2colNode col2im Col2imNode pixel_shuffle PixelShuffleBackward0 pixel_unshuffle
+        PixelUnshuffleBackward0 channel_shuffle ChannelShuffleBackward0
     """,
     "gamma_gradients": """
-        standard_gamma
-        StandardGammaNode
-        standard_gamma_tangent
-        standard_gamma_grad
-        StandardGammaGradNode
-        standard_gamma_grad_tangent
-        sample_dirichlet
-        sample_dirichlet_tangent
-        dirichlet_grad
-        dirichlet_grad_tangent
+        standard_gamma StandardGammaNode standard_gamma_grad StandardGammaGradNode sample_dirichlet dirichlet_grad
     """,
     "grid_sampling": """
-        grid_sampler_2d
-        GridSampler2dNode
-        grid_sampler_2d_tangent
-        grid_sampler_3d
-        GridSampler3dNode
-        grid_sampler_3d_tangent
-        grid_points
-        GridPointsBackward0
-        grid_points_tangent
-        grid_slopes
-        point_positions
-        take_points
-        TakePointsBackward0
-        take_points_tangent
-        put_points
-        PutPointsBackward0
-        put_points_tangent
-        affine_grid_generator
-        AffineGridGeneratorBackward0
-        affine_grid_generator_tangent
-        affine_grid_back
-        AffineGridBackBackward0
-        affine_grid_back_tangent
+        grid_sampler_2d GridSampler2dNode grid_sampler_3d GridSampler3dNode grid_points GridPointsBackward0
+        grid_slopes point_positions take_points TakePointsBackward0 put_points PutPointsBackward0
+        affine_grid_generator AffineGridGeneratorBackward0 affine_grid_back AffineGridBackBackward0
     """,
     "grouped_products": """
-        grouped_mm
-        GroupedMmBackward0
-        grouped_mm_tangent
+        grouped_mm GroupedMmBackward0
     """,
     "indexing": """
-        select
-        SelectBackward0
-        select_tangent
-        slice_view
-        SliceViewNode
-        slice_view_tangent
-        select_back
-        SelectBackNode
-        select_back_tangent
-        slice_back
-        SliceBackNode
-        slice_back_tangent
-        index
-        IndexBackward0
-        index_tangent
-        index_select
-        IndexSelectBackward0
-        index_select_tangent
-        gather
-        GatherBackward0
-        gather_tangent
-        take
-        TakeBackward0
-        take_tangent
-        masked_select
-        MaskedSelectBackward0
-        masked_select_tangent
-        nonzero
-        nonzero_static
+        select SelectBackward0 slice_view SliceViewNode select_back SelectBackNode slice_back SliceBackNode index
+        IndexBackward0 index_select IndexSelectBackward0 gather GatherBackward0 take TakeBackward0 masked_select
+        MaskedSelectBackward0 nonzero nonzero_static
     """,
     "interpolation": """
-        resample
-        ResampleBackward0
-        resample_tangent
-        resample_back
-        ResampleBackNode
-        resample_back_tangent
-        adaptive_avg_pool2d
-        AdaptiveAvgPool2dNode
-        adaptive_avg_pool2d_tangent
-        adaptive_avg_pool3d
-        AdaptiveAvgPool3dNode
-        adaptive_avg_pool3d_tangent
-        upsample_nearest1d
-        UpsampleNearest1dNode
-        upsample_nearest1d_tangent
-        upsample_nearest_exact1d
-        UpsampleNearestExact1dNode
-        upsample_nearest_exact1d_tangent
-        upsample_nearest2d
-        UpsampleNearest2dNode
-        upsample_nearest2d_tangent
-        upsample_nearest_exact2d
-        UpsampleNearestExact2dNode
-        upsample_nearest_exact2d_tangent
-        upsample_nearest3d
-        UpsampleNearest3dNode
-        upsample_nearest3d_tangent
-        upsample_nearest_exact3d
-        UpsampleNearestExact3dNode
-        upsample_nearest_exact3d_tangent
-        upsample_linear1d
-        UpsampleLinear1dNode
-        upsample_linear1d_tangent
-        upsample_bilinear2d
-        UpsampleBilinear2dNode
-        upsample_bilinear2d_tangent
-        upsample_trilinear3d
-        UpsampleTrilinear3dNode
-        upsample_trilinear3d_tangent
-        upsample_bicubic2d
-        UpsampleBicubic2dNode
-        upsample_bicubic2d_tangent
-        upsample_bilinear2d_aa
-        UpsampleBilinear2dAaNode
-        upsample_bilinear2d_aa_tangent
-        upsample_bicubic2d_aa
-        UpsampleBicubic2dAaNode
-        upsample_bicubic2d_aa_tangent
-        upsample_lanczos2d_aa
+        resample ResampleBackward0 resample_back ResampleBackNode adaptive_avg_pool2d AdaptiveAvgPool2dNode
+        adaptive_avg_pool3d AdaptiveAvgPool3dNode upsample_nearest1d UpsampleNearest1dNode upsample_nearest_exact1d
+        UpsampleNearestExact1dNode upsample_nearest2d UpsampleNearest2dNode upsample_nearest_exact2d
+        UpsampleNearestExact2dNode upsample_nearest3d UpsampleNearest3dNode upsample_nearest_exact3d
+        UpsampleNearestExact3dNode upsample_linear1d UpsampleLinear1dNode upsample_bilinear2d UpsampleBilinear2dNode
+        upsample_trilinear3d UpsampleTrilinear3dNode upsample_bicubic2d UpsampleBicubic2dNode upsample_bilinear2d_aa
+        UpsampleBilinear2dAaNode upsample_bicubic2d_aa UpsampleBicubic2dAaNode upsample_lanczos2d_aa
         UpsampleLanczos2dAaNode
-        upsample_lanczos2d_aa_tangent
     """,
     "joining": """
-        cat
-        CatBackward0
-        cat_tangent
-        stack
-        StackBackward0
-        stack_tangent
-        split
-        SplitBackward0
-        split_tangent
-        split_with_sizes
-        SplitWithSizesBackward0
-        split_with_sizes_tangent
-        unbind
-        UnbindBackward0
-        unbind_tangent
-        block_diag
-        BlockDiagBackward0
-        block_diag_tangent
+        cat CatBackward0 stack StackBackward0 split SplitBackward0 split_with_sizes SplitWithSizesBackward0 unbind
+        UnbindBackward0 block_diag BlockDiagBackward0
     """,
     "ldl": """
-        linalg_ldl_factor_ex
-        linalg_ldl_factor_ex_tangent
-        linalg_ldl_solve
-        linalg_ldl_solve_tangent
+        linalg_ldl_factor_ex linalg_ldl_solve
     """,
     "losses": """
-        mse_loss
-        MseLossBackward0
-        mse_loss_tangent
-        smooth_l1_loss
-        SmoothL1LossBackward0
-        smooth_l1_loss_tangent
-        huber_loss
-        HuberLossBackward0
-        huber_loss_tangent
-        soft_margin_loss
-        SoftMarginLossBackward0
-        soft_margin_loss_tangent
-        binary_cross_entropy
-        BinaryCrossEntropyBackward0
-        binary_cross_entropy_tangent
-        binary_cross_entropy_with_logits
-        BinaryCrossEntropyWithLogitsBackward0
-        binary_cross_entropy_with_logits_tangent
-        multi_margin_loss
-        MultiMarginLossBackward0
-        multi_margin_loss_tangent
-        multi_margin_weights
-        multilabel_margin_loss
-        MultilabelMarginLossBackward0
-        multilabel_margin_loss_tangent
-        multilabel_margin_weights
-        ctc_loss
-        CtcLossBackward0
-        ctc_loss_tangent
-        ctc_loss_grad
-        CtcLossGradBackward0
-        ctc_loss_grad_tangent
-        nll_loss
-        NllLossBackward0
-        nll_loss_tangent
-        nll_loss2d
-        NllLoss2dNode
-        nll_loss2d_tangent
-        nll_loss_grad
+        mse_loss MseLossBackward0 smooth_l1_loss SmoothL1LossBackward0 huber_loss HuberLossBackward0 soft_margin_loss
+        SoftMarginLossBackward0 binary_cross_entropy BinaryCrossEntropyBackward0 binary_cross_entropy_with_logits
+        BinaryCrossEntropyWithLogitsBackward0 multi_margin_loss MultiMarginLossBackward0 multi_margin_weights
+        multilabel_margin_loss MultilabelMarginLossBackward0 multilabel_margin_weights ctc_loss CtcLossBackward0
+        ctc_loss_grad CtcLossGradBackward0 nll_loss NllLossBackward0 nll_loss2d NllLoss2dNode nll_loss_grad
         NllLossGradBackward0
-        nll_loss_grad_tangent
     """,
     "lu": """
-        linalg_lu_factor_ex
-        LinalgLuFactorExBackward0
-        linalg_lu_factor_ex_tangent
-        linalg_lu
-        LinalgLuBackward0
-        linalg_lu_tangent
-        lu_unpack
-        LuUnpackBackward0
-        lu_unpack_tangent
-        permute_rows
-        PermuteRowsBackward0
-        permute_rows_tangent
-        linalg_lu_solve
-        LinalgLuSolveBackward0
-        linalg_lu_solve_tangent
+        linalg_lu_factor_ex LinalgLuFactorExBackward0 linalg_lu LinalgLuBackward0 lu_unpack LuUnpackBackward0
+        permute_rows PermuteRowsBackward0 linalg_lu_solve LinalgLuSolveBackward0
     """,
     "masking": """
-        masked_fill
-        masked_fill_
-        MaskedFillBackward0
-        masked_fill_tangent
-        masked_fill_tensor
-        masked_fill_tensor_
-        MaskedFillTensorNode
-        masked_fill_tensor_tangent
-        sum_where
-        SumWhereBackward0
-        sum_where_tangent
-        masked_scatter
-        masked_scatter_
-        MaskedScatterBackward0
-        masked_scatter_tangent
-        select_scatter
-        SelectScatterBackward0
-        select_scatter_tangent
-        slice_scatter
-        SliceScatterBackward0
-        slice_scatter_tangent
-        diagonal_scatter
-        DiagonalScatterBackward0
-        diagonal_scatter_tangent
-        as_strided_scatter
-        AsStridedScatterBackward0
-        as_strided_scatter_tangent
-        fill
-        FillBackward0
-        fill_tangent
-        refill
-        refill_
-        RefillNode
-        refill_tangent
-        fill_tensor
-        FillTensorNode
-        fill_tensor_tangent
-        refill_tensor
-        refill_tensor_
-        RefillTensorNode
-        refill_tensor_tangent
-        zero
-        zero_
-        ZeroBackward0
-        zero_tangent
+        masked_fill masked_fill_ MaskedFillBackward0 masked_fill_tensor masked_fill_tensor_ MaskedFillTensorNode
+        sum_where SumWhereBackward0 masked_scatter masked_scatter_ MaskedScatterBackward0 select_scatter
+        SelectScatterBackward0 slice_scatter SliceScatterBackward0 diagonal_scatter DiagonalScatterBackward0
+        as_strided_scatter AsStridedScatterBackward0 fill FillBackward0 refill refill_ RefillNode fill_tensor
+        FillTensorNode refill_tensor refill_tensor_ RefillTensorNode zero zero_ ZeroBackward0
     """,
     "matrix_functions": """
-        linalg_det
-        LinalgDetBackward0
-        linalg_det_tangent
-        linalg_slogdet
-        LinalgSlogdetBackward0
-        linalg_slogdet_tangent
-        linalg_inv_ex
-        LinalgInvExBackward0
-        linalg_inv_ex_tangent
-        linalg_pinv
-        LinalgPinvBackward0
-        linalg_pinv_tangent
-        linalg_matrix_exp
-        LinalgMatrixExpBackward0
-        linalg_matrix_exp_tangent
-        linalg_matrix_rank
+        linalg_det LinalgDetBackward0 linalg_slogdet LinalgSlogdetBackward0 linalg_inv_ex LinalgInvExBackward0
+        linalg_pinv LinalgPinvBackward0 linalg_matrix_exp LinalgMatrixExpBackward0 linalg_matrix_rank
     """,
     "matrix_products": """
-        mm
-        MmBackward0
-        mm_tangent
-        bmm
-        BmmBackward0
-        bmm_tangent
-        mv
-        MvBackward0
-        mv_tangent
-        dot
-        DotBackward0
-        dot_tangent
-        vdot
-        VdotBackward0
-        vdot_tangent
-        outer
-        OuterNode
-        outer_tangent
-        matmul_batched
-        MatmulBatchedNode
-        matmul_batched_tangent
-        trace
-        TraceBackward0
-        trace_tangent
-        linalg_cross
-        LinalgCrossBackward0
-        linalg_cross_tangent
-        addmm
-        addmm_
-        AddmmBackward0
-        addmm_tangent
-        addmv
-        addmv_
-        AddmvBackward0
-        addmv_tangent
-        addr
-        addr_
-        AddrBackward0
-        addr_tangent
-        baddbmm
-        baddbmm_
-        BaddbmmBackward0
-        baddbmm_tangent
-        addbmm
-        addbmm_
-        AddbmmBackward0
-        addbmm_tangent
-        linear_bias
-        LinearBiasNode
-        linear_bias_tangent
-        linear_bias_folded
-        LinearBiasFoldedNode
-        linear_bias_folded_tangent
-        linear_product
-        LinearProductNode
-        linear_product_tangent
-        linear_product_folded
-        LinearProductFoldedNode
-        linear_product_folded_tangent
+        mm MmBackward0 bmm BmmBackward0 mv MvBackward0 dot DotBackward0 vdot VdotBackward0 outer OuterNode
+        matmul_batched MatmulBatchedNode trace TraceBackward0 linalg_cross LinalgCrossBackward0 addmm addmm_
+        AddmmBackward0 addmv addmv_ AddmvBackward0 addr addr_ AddrBackward0 baddbmm baddbmm_ BaddbmmBackward0 addbmm
+        addbmm_ AddbmmBackward0 linear_bias LinearBiasNode linear_bias_folded LinearBiasFoldedNode linear_product
+        LinearProductNode linear_product_folded LinearProductFoldedNode
     """,
     "normalization": """
-        native_layer_norm
-        NativeLayerNormBackward0
-        native_layer_norm_tangent
-        batch_norm_training
-        BatchNormTrainingNode
-        batch_norm_training_tangent
-        batch_norm_evaluation
-        BatchNormEvaluationNode
-        batch_norm_evaluation_tangent
-        native_group_norm
-        NativeGroupNormBackward0
-        native_group_norm_tangent
-        rms_norm_fused
-        RmsNormFusedNode
-        rms_norm_fused_tangent
+        native_layer_norm NativeLayerNormBackward0 batch_norm_training BatchNormTrainingNode batch_norm_evaluation
+        BatchNormEvaluationNode native_group_norm NativeGroupNormBackward0 rms_norm_fused RmsNormFusedNode
     """,
     "norms": """
-        linalg_vector_norm
-        LinalgVectorNormBackward0
-        linalg_vector_norm_tangent
-        div_or_zero
-        DivOrZeroBackward0
-        div_or_zero_tangent
-        unit_or_zero
-        UnitOrZeroBackward0
-        unit_or_zero_tangent
-        pow_or_zero
-        PowOrZeroBackward0
-        pow_or_zero_tangent
-        norm_dim
-        NormDimNode
-        norm_dim_tangent
-        dist
-        DistBackward0
-        dist_tangent
-        renorm
-        renorm_
-        RenormBackward0
-        renorm_tangent
+        linalg_vector_norm LinalgVectorNormBackward0 div_or_zero DivOrZeroBackward0 unit_or_zero UnitOrZeroBackward0
+        pow_or_zero PowOrZeroBackward0 norm_dim NormDimNode dist DistBackward0 renorm renorm_ RenormBackward0
     """,
     "padding": """
-        constant_pad_nd
-        ConstantPadNdBackward0
-        constant_pad_nd_tangent
-        reflection_pad1d
-        ReflectionPad1dNode
-        reflection_pad1d_tangent
-        replication_pad1d
-        ReplicationPad1dNode
-        replication_pad1d_tangent
-        reflection_pad2d
-        ReflectionPad2dNode
-        reflection_pad2d_tangent
-        replication_pad2d
-        ReplicationPad2dNode
-        replication_pad2d_tangent
-        reflection_pad3d
-        ReflectionPad3dNode
-        reflection_pad3d_tangent
-        replication_pad3d
-        ReplicationPad3dNode
-        replication_pad3d_tangent
-        edge_pad
-        EdgePadBackward0
-        edge_pad_tangent
-        edge_pad_back
-        EdgePadBackBackward0
-        edge_pad_back_tangent
+        constant_pad_nd ConstantPadNdBackward0 reflection_pad1d ReflectionPad1dNode replication_pad1d
+        ReplicationPad1dNode reflection_pad2d ReflectionPad2dNode replication_pad2d ReplicationPad2dNode
+        reflection_pad3d ReflectionPad3dNode replication_pad3d ReplicationPad3dNode edge_pad EdgePadBackward0
+        edge_pad_back EdgePadBackBackward0
     """,
     "pooling": """
-        max_pool2d_with_indices
-        MaxPool2dWithIndicesNode
-        max_pool2d_with_indices_tangent
-        max_pool3d_with_indices
-        MaxPool3dWithIndicesNode
-        max_pool3d_with_indices_tangent
-        put_in_planes
-        PutInPlanesNode
-        put_in_planes_tangent
-        take_from_planes
-        TakeFromPlanesBackward0
-        take_from_planes_tangent
-        avg_pool2d
-        AvgPool2dNode
-        avg_pool2d_tangent
-        avg_pool3d
-        AvgPool3dNode
-        avg_pool3d_tangent
-        avg_pool_back
-        AvgPoolBackNode
-        avg_pool_back_tangent
+        max_pool2d_with_indices MaxPool2dWithIndicesNode max_pool3d_with_indices MaxPool3dWithIndicesNode
+        put_in_planes PutInPlanesNode take_from_planes TakeFromPlanesBackward0 avg_pool2d AvgPool2dNode avg_pool3d
+        AvgPool3dNode avg_pool_back AvgPoolBackNode
     """,
     "pooling_to_size": """
-        adaptive_max_pool2d
-        AdaptiveMaxPool2dNode
-        adaptive_max_pool2d_tangent
-        adaptive_max_pool3d
-        AdaptiveMaxPool3dNode
-        adaptive_max_pool3d_tangent
-        fractional_max_pool2d
-        FractionalMaxPool2dNode
-        fractional_max_pool2d_tangent
-        fractional_max_pool3d
-        FractionalMaxPool3dNode
-        fractional_max_pool3d_tangent
-        max_unpool2d
-        MaxUnpool2dNode
-        max_unpool2d_tangent
-        max_unpool3d
-        MaxUnpool3dNode
-        max_unpool3d_tangent
+        adaptive_max_pool2d AdaptiveMaxPool2dNode adaptive_max_pool3d AdaptiveMaxPool3dNode fractional_max_pool2d
+        FractionalMaxPool2dNode fractional_max_pool3d FractionalMaxPool3dNode max_unpool2d MaxUnpool2dNode
+        max_unpool3d MaxUnpool3dNode
     """,
     "rearranging": """
-        flip
-        FlipBackward0
-        flip_tangent
-        roll
-        RollBackward0
-        roll_tangent
-        rot90
-        Rot90Backward0
-        rot90_tangent
-        repeat
-        RepeatBackward0
-        repeat_tangent
-        tril
-        tril_
-        TrilBackward0
-        tril_tangent
-        triu
-        triu_
-        TriuBackward0
-        triu_tangent
-        diag_embed
-        DiagEmbedBackward0
-        diag_embed_tangent
+        flip FlipBackward0 roll RollBackward0 rot90 Rot90Backward0 repeat RepeatBackward0 tril tril_ TrilBackward0
+        triu triu_ TriuBackward0 diag_embed DiagEmbedBackward0
     """,
     "recurrent": """
-        lstm_layer
-        LstmLayerNode
-        lstm_layer_tangent
-        gru_layer
-        GruLayerNode
-        gru_layer_tangent
-        rnn_layer
-        RnnLayerNode
-        rnn_layer_tangent
+        lstm_layer LstmLayerNode gru_layer GruLayerNode rnn_layer RnnLayerNode
     """,
     "reductions": """
-        sum_all
-        SumAllNode
-        sum_all_tangent
-        sum
-        SumNode
-        sum_tangent
-        mean_all
-        MeanAllNode
-        mean_all_tangent
-        mean
-        MeanNode
-        mean_tangent
-        prod_all
-        ProdAllNode
-        prod_all_tangent
-        prod
-        ProdNode
-        prod_tangent
-        nansum
-        NansumBackward0
-        nansum_tangent
-        not_nan
-        count_not_nan
-        count_nonzero
-        any
-        all
+        sum_all SumAllNode sum SumNode mean_all MeanAllNode mean MeanNode prod_all ProdAllNode prod ProdNode nansum
+        NansumBackward0 not_nan count_not_nan count_nonzero any all
     """,
     "reflectors": """
-        linalg_householder_product
-        LinalgHouseholderProductBackward0
-        linalg_householder_product_tangent
-        ormqr
-        OrmqrBackward0
-        ormqr_tangent
+        linalg_householder_product LinalgHouseholderProductBackward0 ormqr OrmqrBackward0
     """,
     "rounding": """
-        floor
-        floor_
-        FloorBackward0
-        floor_tangent
-        ceil
-        ceil_
-        CeilBackward0
-        ceil_tangent
-        trunc
-        trunc_
-        TruncBackward0
-        trunc_tangent
-        round
-        round_
-        RoundBackward0
-        round_tangent
-        round_decimals
-        round_decimals_
-        RoundDecimalsNode
-        round_decimals_tangent
-        frac
-        frac_
-        FracBackward0
-        frac_tangent
-        sign
-        sign_
-        SignBackward0
-        sign_tangent
-        signbit
-        copysign
-        copysign_
-        CopysignBackward0
-        copysign_tangent
-        copysign_scalar
-        CopysignScalarNode
-        copysign_scalar_tangent
-        nextafter
-        nextafter_
-        NextafterBackward0
-        nextafter_tangent
-        frexp
-        FrexpBackward0
-        frexp_tangent
-        ldexp
-        ldexp_
-        LdexpBackward0
-        ldexp_tangent
-        heaviside
-        heaviside_
-        heaviside_tangent
-        zeros_of
+        floor floor_ FloorBackward0 ceil ceil_ CeilBackward0 trunc trunc_ TruncBackward0 round round_ RoundBackward0
+        round_decimals round_decimals_ RoundDecimalsNode frac frac_ FracBackward0 sign sign_ SignBackward0 signbit
+        copysign copysign_ CopysignBackward0 copysign_scalar CopysignScalarNode nextafter nextafter_
+        NextafterBackward0 frexp FrexpBackward0 ldexp ldexp_ LdexpBackward0 heaviside heaviside_ zeros_of
         ZerosOfBackward0
-        zeros_of_tangent
     """,
     "scans": """
-        cumsum
-        cumsum_
-        CumsumBackward0
-        cumsum_tangent
-        reversed_cumsum
-        ReversedCumsumBackward0
-        reversed_cumsum_tangent
-        cumprod
-        cumprod_
-        CumprodBackward0
-        cumprod_tangent
-        cummax
-        CummaxBackward0
-        cummax_tangent
-        cummin
-        CumminBackward0
-        cummin_tangent
-        logcumsumexp
-        LogcumsumexpBackward0
-        logcumsumexp_tangent
+        cumsum cumsum_ CumsumBackward0 reversed_cumsum ReversedCumsumBackward0 cumprod cumprod_ CumprodBackward0
+        cummax CummaxBackward0 cummin CumminBackward0 logcumsumexp LogcumsumexpBackward0
     """,
     "scattering": """
-        index_put
-        index_put_
-        IndexPutBackward0
-        index_put_tangent
-        scatter
-        scatter_
-        ScatterBackward0
-        scatter_tangent
-        scatter_value
-        scatter_value_
-        ScatterValueNode
-        scatter_value_tangent
-        scatter_add
-        scatter_add_
-        ScatterAddBackward0
-        scatter_add_tangent
-        pad_to
-        PadToBackward0
-        pad_to_tangent
-        scatter_reduce
-        scatter_reduce_
-        ScatterReduceBackward0
-        scatter_reduce_tangent
-        index_add
-        index_add_
-        IndexAddBackward0
-        index_add_tangent
-        index_copy
-        index_copy_
-        IndexCopyBackward0
-        index_copy_tangent
-        index_fill
-        index_fill_
-        IndexFillBackward0
-        index_fill_tangent
-        index_fill_tensor
-        index_fill_tensor_
-        IndexFillTensorNode
-        index_fill_tensor_tangent
-        index_reduce
-        index_reduce_
-        IndexReduceBackward0
-        index_reduce_tangent
-        put
-        put_
-        PutBackward0
-        put_tangent
-        ones_in_shape_of
-        is_zero
-        is_one
-        is_false
-        both
-        equal_as
-        distinct_positions
-        positive_index
-        expand_index
+        index_put index_put_ IndexPutBackward0 scatter scatter_ ScatterBackward0 scatter_value scatter_value_
+        ScatterValueNode scatter_add scatter_add_ ScatterAddBackward0 pad_to PadToBackward0 scatter_reduce
+        scatter_reduce_ ScatterReduceBackward0 index_add index_add_ IndexAddBackward0 index_copy index_copy_
+        IndexCopyBackward0 index_fill index_fill_ IndexFillBackward0 index_fill_tensor index_fill_tensor_
+        IndexFillTensorNode index_reduce index_reduce_ IndexReduceBackward0 put put_ PutBackward0 ones_in_shape_of
+        is_zero is_one is_false both equal_as distinct_positions positive_index expand_index
     """,
     "searching": """
-        unique
-        UniqueNode
-        unique_tangent
-        unique_consecutive
-        UniqueConsecutiveBackward0
-        unique_consecutive_tangent
-        bincount
-        histc
+        unique UniqueNode unique_consecutive UniqueConsecutiveBackward0 bincount histc
     """,
     "shape": """
-        clone
-        CloneBackward0
-        clone_tangent
-        copy_to
-        CopyToNode
-        copy_to_tangent
-        contiguous_copy
-        ContiguousCopyNode
-        contiguous_copy_tangent
-        to_dtype
-        ToDtypeNode
-        to_dtype_tangent
-        to_integer
-        copy
-        copy_
-        CopyNode
-        copy_tangent
-        zeros_in_shape
-        zeros_in_shape_of
-        alias
-        AliasBackward0
-        alias_tangent
-        view
-        ViewBackward0
-        view_tangent
-        unsafe_view
-        UnsafeViewBackward0
-        unsafe_view_tangent
-        expand
-        ExpandBackward0
-        expand_tangent
-        transpose
-        TransposeBackward0
-        transpose_tangent
-        permute
-        PermuteBackward0
-        permute_tangent
-        t
-        TBackward0
-        t_tangent
-        unsqueeze
-        UnsqueezeBackward0
-        unsqueeze_tangent
-        squeeze
-        SqueezeBackward0
-        squeeze_tangent
-        squeeze_dim
-        SqueezeDimNode
-        squeeze_dim_tangent
-        squeeze_dims
-        SqueezeDimsNode
-        squeeze_dims_tangent
-        diagonal
-        DiagonalBackward0
-        diagonal_tangent
-        unfold
-        UnfoldBackward0
-        unfold_tangent
-        as_strided
-        AsStridedBackward0
-        as_strided_tangent
-        view_as_real
-        ViewAsRealBackward0
-        view_as_real_tangent
-        view_as_complex
-        ViewAsComplexBackward0
-        view_as_complex_tangent
+        clone CloneBackward0 copy_to CopyToNode contiguous_copy ContiguousCopyNode to_dtype ToDtypeNode to_integer
+        copy copy_ CopyNode zeros_in_shape zeros_in_shape_of alias AliasBackward0 view ViewBackward0 unsafe_view
+        UnsafeViewBackward0 expand ExpandBackward0 transpose TransposeBackward0 permute PermuteBackward0 t TBackward0
+        unsqueeze UnsqueezeBackward0 squeeze SqueezeBackward0 squeeze_dim SqueezeDimNode squeeze_dims SqueezeDimsNode
+        diagonal DiagonalBackward0 unfold UnfoldBackward0 as_strided AsStridedBackward0 view_as_real
+        ViewAsRealBackward0 view_as_complex ViewAsComplexBackward0
     """,
     "softmaxes": """
-        softmax
-        SoftmaxBackward0
-        softmax_tangent
-        log_softmax
-        LogSoftmaxBackward0
-        log_softmax_tangent
-        logsumexp
-        LogsumexpBackward0
-        logsumexp_tangent
+        softmax SoftmaxBackward0 log_softmax LogSoftmaxBackward0 logsumexp LogsumexpBackward0
     """,
     "solvers": """
-        linalg_solve_ex
-        LinalgSolveExBackward0
-        linalg_solve_ex_tangent
-        cholesky_solve
-        CholeskySolveBackward0
-        cholesky_solve_tangent
-        cholesky_inverse
-        CholeskyInverseBackward0
-        cholesky_inverse_tangent
-        linalg_lstsq
-        LinalgLstsqBackward0
-        linalg_lstsq_tangent
+        linalg_solve_ex LinalgSolveExBackward0 cholesky_solve CholeskySolveBackward0 cholesky_inverse
+        CholeskyInverseBackward0 linalg_lstsq LinalgLstsqBackward0
     """,
     "sorting": """
-        sort
-        SortBackward0
-        sort_tangent
-        sort_stable
-        SortStableNode
-        sort_stable_tangent
-        argsort
-        topk
-        TopkBackward0
-        topk_tangent
-        kthvalue
-        KthvalueBackward0
-        kthvalue_tangent
-        median_all
-        MedianAllNode
-        median_all_tangent
-        nanmedian_all
-        NanmedianAllNode
-        nanmedian_all_tangent
-        median_dim
-        MedianDimNode
-        median_dim_tangent
-        nanmedian_dim
-        NanmedianDimNode
-        nanmedian_dim_tangent
-        mode
+        sort SortBackward0 sort_stable SortStableNode argsort topk TopkBackward0 kthvalue KthvalueBackward0 median_all
+        MedianAllNode nanmedian_all NanmedianAllNode median_dim MedianDimNode nanmedian_dim NanmedianDimNode mode
         ModeBackward0
-        mode_tangent
     """,
     "special": """
-        erf
-        erf_
-        ErfBackward0
-        erf_tangent
-        erfc
-        erfc_
-        ErfcBackward0
-        erfc_tangent
-        erfcx
-        ErfcxNode
-        erfcx_tangent
-        erfinv
-        erfinv_
-        ErfinvBackward0
-        erfinv_tangent
-        ndtr
-        NdtrBackward0
-        ndtr_tangent
-        log_ndtr
-        LogNdtrNode
-        log_ndtr_tangent
-        ndtri
-        NdtriNode
-        ndtri_tangent
-        entr
-        EntrNode
-        entr_tangent
-        xlogy
-        xlogy_
-        XlogyBackward0
-        xlogy_tangent
-        xlog1py
-        Xlog1pyNode
-        xlog1py_tangent
-        lgamma
-        lgamma_
-        LgammaBackward0
-        lgamma_tangent
-        digamma
-        digamma_
-        DigammaBackward0
-        digamma_tangent
-        polygamma
-        PolygammaBackward0
-        polygamma_tangent
-        mvlgamma
-        mvlgamma_
-        MvlgammaBackward0
-        mvlgamma_tangent
-        zeta
-        ZetaNode
-        zeta_tangent
-        igamma
-        igamma_
-        IgammaBackward0
-        igamma_tangent
-        igammac
-        igammac_
-        IgammacBackward0
-        igammac_tangent
-        i0
-        i0_
-        I0Backward0
-        i0_tangent
-        i0e
-        I0eNode
-        i0e_tangent
-        i1
-        I1Node
-        i1_tangent
-        i1e
-        I1eNode
-        i1e_tangent
-        airy_ai
-        bessel_j0
-        bessel_j1
-        bessel_y0
-        bessel_y1
-        spherical_bessel_j0
-        modified_bessel_i0
-        modified_bessel_i1
-        modified_bessel_k0
-        modified_bessel_k1
-        scaled_modified_bessel_k0
-        scaled_modified_bessel_k1
-        chebyshev_polynomial_t
-        chebyshev_polynomial_u
-        chebyshev_polynomial_v
-        chebyshev_polynomial_w
-        shifted_chebyshev_polynomial_t
-        shifted_chebyshev_polynomial_u
-        shifted_chebyshev_polynomial_v
-        shifted_chebyshev_polynomial_w
-        hermite_polynomial_h
-        hermite_polynomial_he
-        laguerre_polynomial_l
-        legendre_polynomial_p
+        erf erf_ ErfBackward0 erfc erfc_ ErfcBackward0 erfcx ErfcxNode erfinv erfinv_ ErfinvBackward0 ndtr
+        NdtrBackward0 log_ndtr LogNdtrNode ndtri NdtriNode entr EntrNode xlogy xlogy_ XlogyBackward0 xlog1py
+        Xlog1pyNode lgamma lgamma_ LgammaBackward0 digamma digamma_ DigammaBackward0 polygamma PolygammaBackward0
+        mvlgamma mvlgamma_ MvlgammaBackward0 zeta ZetaNode igamma igamma_ IgammaBackward0 igammac igammac_
+        IgammacBackward0 i0 i0_ I0Backward0 i0e I0eNode i1 I1Node i1e I1eNode airy_ai bessel_j0 bessel_j1 bessel_y0
+        bessel_y1 spherical_bessel_j0 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1
+        scaled_modified_bessel_k0 scaled_modified_bessel_k1 chebyshev_polynomial_t chebyshev_polynomial_u
+        chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
+        shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he
+        laguerre_polynomial_l legendre_polynomial_p
     """,
     "statistics": """
-        var
-        VarBackward0
-        var_tangent
-        std
-        StdBackward0
-        std_tangent
-        var_mean
-        VarMeanBackward0
-        var_mean_tangent
-        std_mean
-        StdMeanBackward0
-        std_mean_tangent
+        var VarBackward0 std StdBackward0 var_mean VarMeanBackward0 std_mean StdMeanBackward0
     """,
     "triangular": """
-        linalg_solve_triangular
-        LinalgSolveTriangularBackward0
-        linalg_solve_triangular_tangent
-        triangular_solve
-        TriangularSolveBackward0
-        triangular_solve_tangent
+        linalg_solve_triangular LinalgSolveTriangularBackward0 triangular_solve TriangularSolveBackward0
     """,
     "trigonometric": """
-        sin
-        sin_
-        SinBackward0
-        sin_tangent
-        cos
-        cos_
-        CosBackward0
-        cos_tangent
-        tan
-        tan_
-        TanBackward0
-        tan_tangent
-        asin
-        asin_
-        AsinBackward0
-        asin_tangent
-        acos
-        acos_
-        AcosBackward0
-        acos_tangent
-        atan
-        atan_
-        AtanBackward0
-        atan_tangent
-        sinh
-        sinh_
-        SinhBackward0
-        sinh_tangent
-        cosh
-        cosh_
-        CoshBackward0
-        cosh_tangent
-        tanh
-        tanh_
-        TanhBackward0
-        tanh_tangent
-        asinh
-        asinh_
-        AsinhBackward0
-        asinh_tangent
-        acosh
-        acosh_
-        AcoshBackward0
-        acosh_tangent
-        atanh
-        atanh_
-        AtanhBackward0
-        atanh_tangent
-        atan2
-        atan2_
-        Atan2Backward0
-        atan2_tangent
-        hypot
-        hypot_
-        HypotBackward0
-        hypot_tangent
-        deg2rad
-        deg2rad_
-        Deg2radNode
-        deg2rad_tangent
-        rad2deg
-        rad2deg_
-        Rad2degNode
-        rad2deg_tangent
-        sinc
-        sinc_
-        SincBackward0
-        sinc_tangent
+        sin sin_ SinBackward0 cos cos_ CosBackward0 tan tan_ TanBackward0 asin asin_ AsinBackward0 acos acos_
+        AcosBackward0 atan atan_ AtanBackward0 sinh sinh_ SinhBackward0 cosh cosh_ CoshBackward0 tanh tanh_
+        TanhBackward0 asinh asinh_ AsinhBackward0 acosh acosh_ AcoshBackward0 atanh atanh_ AtanhBackward0 atan2 atan2_
+        Atan2Backward0 hypot hypot_ HypotBackward0 deg2rad deg2rad_ Deg2radNode rad2deg rad2deg_ Rad2degNode sinc
+        sinc_ SincBackward0
     """,
 }
 _FORMULAS = {
-    "relu_grad": "activation",
-    "small_sigmoid": "activation",
-    "silu_slope": "activation",
-    "mish_slope": "activation",
-    "gelu_slope": "activation",
-    "gelu_tanh_slope": "activation",
-    "elu_grad": "activation",
-    "glu_grad": "activation",
-    "logit_grad": "activation",
-    "scaled_by": "arithmetic",
-    "conj_number": "arithmetic",
-    "attention_back": "attention",
-    "expand_reduced": "broadcasting",
-    "sum_to": "broadcasting",
-    "sum_to_like": "broadcasting",
-    "drop_where": "clamping",
-    "keep_where": "clamping",
-    "share_of_tie": "clamping",
-    "clamp_grad": "clamping",
-    "clamp_grad_min": "clamping",
-    "clamp_grad_max": "clamping",
-    "angle_grad": "complex_numbers",
-    "sgn_grad": "complex_numbers",
-    "sgn_of_angle": "complex_numbers",
-    "is_complex_value": "complex_numbers",
-    "convolution_back": "convolutions",
-    "leading_part": "convolutions",
-    "convolution_weight_back": "convolutions",
-    "sum_over_channels": "convolutions",
-    "adjoint_of": "decompositions",
-    "diagonal_of": "decompositions",
-    "diagonal_matrix": "decompositions",
-    "as_row": "decompositions",
-    "as_column": "decompositions",
-    "columns_of": "decompositions",
-    "rows_of": "decompositions",
-    "is_absent": "decompositions",
-    "off_diagonal_quotient": "decompositions",
-    "check_phase": "decompositions",
-    "cholesky_back": "decompositions",
-    "cholesky_forward": "decompositions",
-    "qr_back": "decompositions",
-    "tall_qr_back": "decompositions",
-    "svd_back": "decompositions",
-    "eigh_back": "decompositions",
-    "eigh_forward": "decompositions",
-    "eig_back": "decompositions",
-    "lower_factor": "decompositions",
-    "upper_factor": "decompositions",
-    "lu_back": "decompositions",
-    "square_lu_back": "decompositions",
-    "lu_factor_back": "decompositions",
-    "lu_unpack_back": "decompositions",
-    "cdist_back": "distances",
-    "distance_back": "distances",
-    "pdist_back": "distances",
-    "trilinear_back_first": "distances",
-    "trilinear_back_weight": "distances",
-    "embedding_bag_back": "embedding_bags",
-    "embedding_bag_sample_back": "embedding_bags",
-    "embedding_gradient": "embeddings",
-    "pow_grad_input": "exponential",
-    "pow_grad_exponent": "exponential",
-    "pow_base_grad": "exponential",
-    "logarithm": "exponential",
-    "extremum_grad": "extrema",
-    "aminmax_grad": "extrema",
-    "fft_r2c_back": "fft",
-    "fft_c2r_back": "fft",
-    "grid_sample_back_input": "grid_sampling",
-    "grid_sample_back_grid": "grid_sampling",
-    "parts_of_points": "grid_sampling",
-    "times_weights": "grid_sampling",
-    "polynomial_of": "grid_sampling",
-    "slope_of": "grid_sampling",
-    "polynomials_of": "grid_sampling",
-    "index_back": "indexing",
-    "index_select_back": "indexing",
-    "take_back": "indexing",
-    "masked_select_back": "indexing",
-    "cat_back": "joining",
-    "stack_back": "joining",
-    "split_back": "joining",
-    "split_with_sizes_back": "joining",
-    "unbind_back": "joining",
-    "block_diag_back": "joining",
-    "loss_weight": "losses",
-    "mse_loss_grad": "losses",
-    "clamped_distance_grad": "losses",
-    "soft_margin_loss_grad": "losses",
-    "binary_cross_entropy_grad": "losses",
-    "binary_cross_entropy_grad_target": "losses",
-    "logits_grad": "losses",
-    "logits_grad_target": "losses",
-    "multi_margin_loss_grad": "losses",
-    "multilabel_margin_loss_grad": "losses",
-    "over_matrices": "matrix_functions",
-    "inverse_back": "matrix_functions",
-    "det_back": "matrix_functions",
-    "slogdet_back": "matrix_functions",
-    "pinv_back": "matrix_functions",
-    "matrix_exp_back": "matrix_functions",
-    "reflector_vectors": "matrix_functions",
-    "reflectors_back": "matrix_functions",
-    "reflect": "matrix_functions",
-    "ormqr_back": "matrix_functions",
-    "matmul_grad_input": "matrix_products",
-    "matmul_grad_other": "matrix_products",
-    "matmul": "matrix_products",
-    "linear_grad_input": "matrix_products",
-    "linear_grad_weight": "matrix_products",
-    "linear_grad_bias": "matrix_products",
-    "trace_back": "matrix_products",
-    "layer_norm_back": "normalization",
-    "normalized_over": "normalization",
-    "normalization_back": "normalization",
-    "as_channels": "normalization",
-    "batch_norm_training_back": "normalization",
-    "batch_norm_evaluation_back": "normalization",
-    "batch_norm_evaluation_weight_back": "normalization",
-    "group_norm_back": "normalization",
-    "rms_norm_back": "normalization",
-    "epsilon_of": "normalization",
-    "vector_norm_grad": "norms",
-    "renorm_grad": "norms",
-    "opposite": "padding",
-    "avg_pool_nd": "pooling",
-    "roll_back": "rearranging",
-    "repeat_back": "rearranging",
-    "lstm_layer_back": "recurrent",
-    "gru_layer_back": "recurrent",
-    "rnn_layer_back": "recurrent",
-    "pull_back": "recurrent",
-    "unrolled": "recurrent",
-    "with_first_rows": "recurrent",
-    "cell_step": "recurrent",
-    "affine": "recurrent",
-    "columns": "recurrent",
-    "restore_reduced": "reductions",
-    "mean_grad": "reductions",
-    "product_of_others": "reductions",
-    "prod_grad": "reductions",
-    "prod_all_grad": "reductions",
-    "copysign_grad": "rounding",
-    "exp2_of": "rounding",
-    "cumprod_grad": "scans",
-    "logcumsumexp_grad": "scans",
-    "low_corner": "scattering",
-    "index_add_back_source": "scattering",
-    "masked_keep": "scattering",
-    "masked_scatter_back": "scattering",
-    "scatter_reduce_back_input": "scattering",
-    "scatter_reduce_back_source": "scattering",
-    "scatter_counts": "scattering",
-    "scatter_share": "scattering",
-    "scatter_prod_back_source": "scattering",
-    "index_reduce_back_input": "scattering",
-    "index_reduce_back_source": "scattering",
-    "strided_part": "scattering",
-    "as_strided_back": "scattering",
-    "unfold_back": "scattering",
-    "as_positions": "scattering",
-    "sharing_counts": "scattering",
-    "reshape": "shape",
-    "permute_back": "shape",
-    "diagonal_back": "shape",
-    "complex_from_pairs": "shape",
-    "pairs_from_complex": "shape",
-    "softmax_grad": "softmaxes",
-    "log_softmax_grad": "softmaxes",
-    "log_softmax_push": "softmaxes",
-    "logsumexp_grad": "softmaxes",
-    "logsumexp_push": "softmaxes",
-    "solve_matrix_back": "solvers",
-    "solve_adjoint": "solvers",
-    "solve_triangular_back": "solvers",
-    "triangular_right_back": "solvers",
-    "triangular_matrix_back": "solvers",
-    "lu_solve_back": "solvers",
-    "cholesky_solve_back": "solvers",
-    "cholesky_inverse_back": "solvers",
-    "lstsq_right_back": "solvers",
-    "lstsq_matrix_back": "solvers",
-    "lstsq_distance": "solvers",
-    "mvlgamma_slope": "special",
-    "log_ndtr_slope": "special",
-    "gamma_density": "special",
-    "i1_grad": "special",
-    "i1e_grad": "special",
-    "var_grad": "statistics",
-    "sinc_grad": "trigonometric",
-    "acosh_slope": "trigonometric",
-    "over_square_radius": "trigonometric",
+    "activation": """
+        relu_grad small_sigmoid silu_slope mish_slope gelu_slope gelu_tanh_slope elu_grad glu_grad logit_grad
+    """,
+    "arithmetic": """
+        scaled_by conj_number
+    """,
+    "attention": """
+        attention_back
+    """,
+    "broadcasting": """
+        expand_reduced sum_to sum_to_like
+    """,
+    "clamping": """
+        drop_where keep_where share_of_tie clamp_grad clamp_grad_min clamp_grad_max
+    """,
+    "complex_numbers": """
+        angle_grad sgn_grad sgn_of_angle is_complex_value
+    """,
+    "convolutions": """
+        convolution_back leading_part convolution_weight_back sum_over_channels
+    """,
+    "decompositions": """
+        adjoint_of diagonal_of diagonal_matrix as_row as_column columns_of rows_of is_absent off_diagonal_quotient
+        check_phase cholesky_back cholesky_forward qr_back tall_qr_back svd_back eigh_back eigh_forward eig_back
+        lower_factor upper_factor lu_back square_lu_back lu_factor_back lu_unpack_back
+    """,
+    "distances": """
+        cdist_back distance_back pdist_back trilinear_back_first trilinear_back_weight
+    """,
+    "embedding_bags": """
+        embedding_bag_back embedding_bag_sample_back
+    """,
+    "embeddings": """
+        embedding_gradient
+    """,
+    "exponential": """
+        pow_grad_input pow_grad_exponent pow_base_grad logarithm
+    """,
+    "extrema": """
+        extremum_grad aminmax_grad
+    """,
+    "fft": """
+        fft_r2c_back fft_c2r_back
+    """,
+    "grid_sampling": """
+        grid_sample_back_input grid_sample_back_grid parts_of_points times_weights polynomial_of slope_of
+        polynomials_of
+    """,
+    "indexing": """
+        index_back index_select_back take_back masked_select_back
+    """,
+    "joining": """
+        cat_back stack_back split_back split_with_sizes_back unbind_back block_diag_back
+    """,
+    "losses": """
+        loss_weight mse_loss_grad clamped_distance_grad soft_margin_loss_grad binary_cross_entropy_grad
+        binary_cross_entropy_grad_target logits_grad logits_grad_target multi_margin_loss_grad
+        multilabel_margin_loss_grad
+    """,
+    "matrix_functions": """
+        over_matrices inverse_back det_back slogdet_back pinv_back matrix_exp_back reflector_vectors reflectors_back
+        reflect ormqr_back
+    """,
+    "matrix_products": """
+        matmul_grad_input matmul_grad_other matmul linear_grad_input linear_grad_weight linear_grad_bias trace_back
+    """,
+    "normalization": """
+        layer_norm_back normalized_over normalization_back as_channels batch_norm_training_back
+        batch_norm_evaluation_back batch_norm_evaluation_weight_back group_norm_back rms_norm_back epsilon_of
+    """,
+    "norms": """
+        vector_norm_grad renorm_grad
+    """,
+    "padding": """
+        opposite
+    """,
+    "pooling": """
+        avg_pool_nd
+    """,
+    "rearranging": """
+        roll_back repeat_back
+    """,
+    "recurrent": """
+        lstm_layer_back gru_layer_back rnn_layer_back pull_back unrolled with_first_rows cell_step affine columns
+    """,
+    "reductions": """
+        restore_reduced mean_grad product_of_others prod_grad prod_all_grad
+    """,
+    "rounding": """
+        copysign_grad exp2_of
+    """,
+    "scans": """
+        cumprod_grad logcumsumexp_grad
+    """,
+    "scattering": """
+        low_corner index_add_back_source masked_keep masked_scatter_back scatter_reduce_back_input
+        scatter_reduce_back_source scatter_counts scatter_share scatter_prod_back_source index_reduce_back_input
+        index_reduce_back_source strided_part as_strided_back unfold_back as_positions sharing_counts
+    """,
+    "shape": """
+        reshape permute_back diagonal_back complex_from_pairs pairs_from_complex
+    """,
+    "softmaxes": """
+        softmax_grad log_softmax_grad log_softmax_push logsumexp_grad logsumexp_push
+    """,
+    "solvers": """
+        solve_matrix_back solve_adjoint solve_triangular_back triangular_right_back triangular_matrix_back
+        lu_solve_back cholesky_solve_back cholesky_inverse_back lstsq_right_back lstsq_matrix_back lstsq_distance
+    """,
+    "special": """
+        mvlgamma_slope log_ndtr_slope gamma_density i1_grad i1e_grad
+    """,
+    "statistics": """
+        var_grad
+    """,
+    "trigonometric": """
+        sinc_grad acosh_slope over_square_radius
+    """,
 }
 
+FORMULAS: dict[str, str] = {name: module for module, names in _FORMULAS.items() for name in names.split()}
+"""The module of formulas/ that has each formula."""
 MODULES: dict[str, str] = {
     name: f"pullback.generated.{family}" for family, names in _FAMILIES.items() for name in names.split()
 }
-MODULES.update({name: f"pullback.formulas.{module}" for name, module in _FORMULAS.items() if name not in MODULES})
+MODULES.update({name: f"pullback.formulas.{module}" for name, module in FORMULAS.items() if name not in MODULES})
 
 
 def __getattr__(name: str) -> Any:

@@ -6,164 +6,86 @@ from collections.abc import Sequence
 from typing import Any
 
 import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
-from pullback.backend.halves import rounded
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import elu_grad as elu_grad_kernel
-from pullback.generated.array_formulas import gelu_slope as gelu_slope_kernel
-from pullback.generated.array_formulas import gelu_tanh_slope as gelu_tanh_slope_kernel
-from pullback.generated.array_formulas import glu_grad as glu_grad_kernel
-from pullback.generated.array_formulas import logit_grad as logit_grad_kernel
-from pullback.generated.array_formulas import mish_slope as mish_slope_kernel
-from pullback.generated.array_formulas import silu_slope as silu_slope_kernel
-from pullback.generated.array_formulas import small_sigmoid as small_sigmoid_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
-from pullback.kernels.activation import celu as celu_kernel
-from pullback.kernels.activation import elu as elu_kernel
-from pullback.kernels.activation import gelu as gelu_kernel
-from pullback.kernels.activation import glu as glu_kernel
-from pullback.kernels.activation import hardshrink as hardshrink_kernel
-from pullback.kernels.activation import hardsigmoid as hardsigmoid_kernel
-from pullback.kernels.activation import hardswish as hardswish_kernel
-from pullback.kernels.activation import hardtanh as hardtanh_kernel
-from pullback.kernels.activation import leaky_relu as leaky_relu_kernel
-from pullback.kernels.activation import logsigmoid as logsigmoid_kernel
-from pullback.kernels.activation import mish as mish_kernel
-from pullback.kernels.activation import prelu_kernel as prelu_kernel_kernel
-from pullback.kernels.activation import relu as relu_kernel
-from pullback.kernels.activation import relu_grad as relu_grad_kernel
-from pullback.kernels.activation import rrelu_with_noise as rrelu_with_noise_kernel
-from pullback.kernels.activation import sigmoid as sigmoid_kernel
-from pullback.kernels.activation import silu as silu_kernel
-from pullback.kernels.activation import softplus as softplus_kernel
-from pullback.kernels.activation import softshrink as softshrink_kernel
-from pullback.kernels.activation import threshold as threshold_kernel
+from pullback.kernels.activation import (
+    celu as celu_kernel, elu as elu_kernel, gelu as gelu_kernel, glu as glu_kernel, hardshrink as hardshrink_kernel,
+    hardsigmoid as hardsigmoid_kernel, hardswish as hardswish_kernel, hardtanh as hardtanh_kernel,
+    leaky_relu as leaky_relu_kernel, logsigmoid as logsigmoid_kernel, mish as mish_kernel,
+    prelu_kernel as prelu_kernel_kernel, relu as relu_kernel, relu_grad as relu_grad_kernel,
+    rrelu_with_noise as rrelu_with_noise_kernel, sigmoid as sigmoid_kernel, silu as silu_kernel,
+    softplus as softplus_kernel, softshrink as softshrink_kernel, threshold as threshold_kernel,
+)  # fmt: skip
 from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.bitwise import logical_and as logical_and_kernel
-from pullback.kernels.broadcasting import sum_to_like
-from pullback.kernels.clamping import drop_where as drop_where_kernel
-from pullback.kernels.clamping import keep_where as keep_where_kernel
-from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.clamping import where as where_kernel
+from pullback.kernels.clamping import (
+    drop_where as drop_where_kernel, keep_where as keep_where_kernel, tied_to as tied_to_kernel,
+    where as where_kernel,
+)  # fmt: skip
 from pullback.kernels.complex_numbers import abs as abs_kernel
-from pullback.kernels.overwriting import overwriting
 from pullback.kernels.special import logit as logit_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
-from pullback.typing import Scalar
+from pullback.recording.array_formulas import (
+    elu_grad as elu_grad_kernel, gelu_slope as gelu_slope_kernel, gelu_tanh_slope as gelu_tanh_slope_kernel,
+    glu_grad as glu_grad_kernel, logit_grad as logit_grad_kernel, mish_slope as mish_slope_kernel,
+    silu_slope as silu_slope_kernel, small_sigmoid as small_sigmoid_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert,
+    finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, plain_float,
+    process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
+relu_overwriting = overwriting(relu_kernel)
+sigmoid_overwriting = overwriting(sigmoid_kernel)
+silu_overwriting = overwriting(silu_kernel)
+mish_overwriting = overwriting(mish_kernel)
+hardtanh_overwriting = overwriting(hardtanh_kernel)
+hardsigmoid_overwriting = overwriting(hardsigmoid_kernel)
+hardswish_overwriting = overwriting(hardswish_kernel)
+elu_overwriting = overwriting(elu_kernel)
+celu_overwriting = overwriting(celu_kernel)
+leaky_relu_overwriting = overwriting(leaky_relu_kernel)
+rrelu_with_noise_overwriting = overwriting(rrelu_with_noise_kernel)
+threshold_overwriting = overwriting(threshold_kernel)
 
 
-class ReluBackward0(Node):
-    """Gradient of relu."""
-
+class ReluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "relu"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = relu_grad_kernel(grad, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = F.relu_grad(grad, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (relu_grad_kernel(grads[0], result._array),)
 
 
 def relu(input: Tensor) -> Tensor:
     """Positive elements as they are, zero for the rest."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(relu, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(relu, (input,), {})
-        input = as_tensor_argument("relu", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("relu", (input,))) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = relu_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, relu_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-relu_overwriting = overwriting(relu_kernel)
+    return finish("relu", result, (input,)) if process.diverted else result
 
 
 def relu_(input: Tensor) -> Tensor:
     """In-place version of relu."""
-    if overwrite(relu_overwriting, input):
-        return input
-    return in_place(
-        relu,
-        input,
-    )
-
-
-def relu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of relu."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.relu_grad(grad, result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(relu_overwriting, input) else in_place(relu, input)
 
 
 @native
@@ -171,112 +93,45 @@ def sigmoid_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * ((1 - result) * result).conjugate()
 
 
-class SigmoidBackward0(Node):
-    """Gradient of sigmoid."""
-
+class SigmoidBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "sigmoid"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = sigmoid_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * conjugate((1 - result) * result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (sigmoid_grad_of_input(grads[0], result._array, owned),)
 
 
 def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute 1 / (1 + exp(-input))."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sigmoid, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sigmoid", out, sigmoid(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sigmoid, (input,), {"out": out})
-        input = as_tensor_argument("sigmoid", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sigmoid", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = sigmoid_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SigmoidBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SigmoidBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sigmoid_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sigmoid_overwriting = overwriting(sigmoid_kernel)
+    return finish("sigmoid", result, (input,)) if process.diverted else result
 
 
 def sigmoid_(input: Tensor) -> Tensor:
     """In-place version of sigmoid."""
-    if overwrite(sigmoid_overwriting, input):
-        return input
-    return in_place(
-        sigmoid,
-        input,
-    )
-
-
-def sigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sigmoid."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate((1 - result) * result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(sigmoid_overwriting, input) else in_place(sigmoid, input)
 
 
 @native
@@ -284,101 +139,39 @@ def logsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * small_sigmoid_kernel(-input)
 
 
-class LogsigmoidNode(Node):
-    """Gradient of logsigmoid."""
-
+class LogsigmoidNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "logsigmoid"
+    shown = "LogSigmoidBackward0"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = logsigmoid_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.small_sigmoid(-input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-LogsigmoidNode.__name__ = LogsigmoidNode.__qualname__ = "LogSigmoidBackward0"
+        return (logsigmoid_grad_of_input(grads[0], input._array, owned),)
 
 
 def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute log(sigmoid(input)) without overflow."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logsigmoid, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("logsigmoid", out, logsigmoid(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logsigmoid, (input,), {"out": out})
-        input = as_tensor_argument("logsigmoid", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("logsigmoid", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = logsigmoid_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogsigmoidNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogsigmoidNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, logsigmoid_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def logsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of logsigmoid."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.small_sigmoid(-input)))
-    return sum_of_terms(terms, result)
+    return finish("logsigmoid", result, (input,)) if process.diverted else result
 
 
 @native
@@ -386,111 +179,43 @@ def silu_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * silu_slope_kernel(input).conjugate()
 
 
-class SiluBackward0(Node):
-    """Gradient of silu."""
-
+class SiluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "silu"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = silu_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.silu_slope(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (silu_grad_of_input(grads[0], input._array, owned),)
 
 
 def silu(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute input * sigmoid(input)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(silu, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("silu", out, silu(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(silu, (input,), {"out": out})
-        input = as_tensor_argument("silu", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("silu", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = silu_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SiluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SiluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, silu_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-silu_overwriting = overwriting(silu_kernel)
+    return finish("silu", result, (input,)) if process.diverted else result
 
 
 def silu_(input: Tensor) -> Tensor:
     """In-place version of silu."""
-    if overwrite(silu_overwriting, input):
-        return input
-    return in_place(
-        silu,
-        input,
-    )
-
-
-def silu_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of silu."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.silu_slope(input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(silu_overwriting, input) else in_place(silu, input)
 
 
 @native
@@ -498,111 +223,43 @@ def mish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * mish_slope_kernel(input)
 
 
-class MishBackward0(Node):
-    """Gradient of mish."""
-
+class MishBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "mish"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = mish_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.mish_slope(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (mish_grad_of_input(grads[0], input._array, owned),)
 
 
 def mish(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute input * tanh(softplus(input))."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mish, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mish", out, mish(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mish, (input,), {"out": out})
-        input = as_tensor_argument("mish", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("mish", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = mish_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MishBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MishBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, mish_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-mish_overwriting = overwriting(mish_kernel)
+    return finish("mish", result, (input,)) if process.diverted else result
 
 
 def mish_(input: Tensor) -> Tensor:
     """In-place version of mish."""
-    if overwrite(mish_overwriting, input):
-        return input
-    return in_place(
-        mish,
-        input,
-    )
-
-
-def mish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of mish."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.mish_slope(input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(mish_overwriting, input) else in_place(mish, input)
 
 
 @native
@@ -610,104 +267,43 @@ def gelu_grad_of_input(grad: Any, input: Any, approximate: Any, owned: bool = Fa
     return grad * (gelu_slope_kernel(input) if approximate == "none" else gelu_tanh_slope_kernel(input))
 
 
-class GeluBackward0(Node):
-    """Gradient of gelu."""
-
+class GeluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "approximate")
-    public_names = {"input": "self"}
+    operation = "gelu"
+    tensor_names = ("input",)
+    value_names = ("approximate",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_approximate: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        approximate = self.saved_approximate
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = gelu_grad_of_input(grad, input, approximate, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        approximate = self.saved_approximate
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * (F.gelu_slope(input) if approximate == "none" else F.gelu_tanh_slope(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (gelu_grad_of_input(grads[0], input._array, self.saved_approximate, owned),)
 
 
 def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor:
     """Multiply by the normal distribution function, exact or in its "tanh" approximation."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(gelu, (input,), {"approximate": approximate, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("gelu", out, gelu(input, approximate=approximate))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(gelu, (input,), {"approximate": approximate, "out": out})
-        input = as_tensor_argument("gelu", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("gelu", (input, approximate), out)) is not PROCEED:
+            return taken
     try:
         input_array = input._array
         computed: Any = gelu_kernel(input_array, approximate=approximate)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "gelu", "input: Array; *; approximate: str", (input, approximate)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("gelu", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(GeluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(GeluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_approximate = approximate
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                gelu_tangent,
-                (
-                    input,
-                    approximate,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("gelu", result, (input, approximate)) if process.diverted else result
 
 
 def gelu_(input: Tensor, *, approximate: Any = "none") -> Tensor:
@@ -715,138 +311,52 @@ def gelu_(input: Tensor, *, approximate: Any = "none") -> Tensor:
     return in_place(gelu, input, approximate=approximate)
 
 
-def gelu_tangent(result: Any, input: Any, approximate: Any, input_tangent: Any) -> Any:
-    """Tangent of gelu."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (F.gelu_slope(input) if approximate == "none" else F.gelu_tanh_slope(input))))
-    return sum_of_terms(terms, result)
-
-
 @native
 def softplus_grad_of_input(grad: Any, input: Any, beta: Any, threshold: Any, owned: bool = False) -> Any:
     return where_kernel(input * beta > threshold, grad, grad * small_sigmoid_kernel(input * beta))
 
 
-class SoftplusBackward0(Node):
-    """Gradient of softplus."""
-
+class SoftplusBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "beta", "threshold")
-    public_names = {"input": "self"}
+    operation = "softplus"
+    tensor_names = ("input",)
+    value_names = ("beta", "threshold")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_beta: Any = None
-    saved_threshold: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        beta = self.saved_beta
-        threshold = self.saved_threshold
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = softplus_grad_of_input(grad, input, beta, threshold, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        beta = self.saved_beta
-        threshold = self.saved_threshold
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input * beta))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (softplus_grad_of_input(grad, input._array, self.saved_beta, self.saved_threshold, owned),)
 
 
 def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: Any = None) -> Tensor:
     """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(softplus, (input, beta, threshold), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("softplus", out, softplus(input, beta, threshold))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(softplus, (input, beta, threshold), {"out": out})
-        input = as_tensor_argument("softplus", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("softplus", (input, beta, threshold), out)) is not PROCEED:
+            return taken
     try:
-        if type(beta) is not int and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        if type(threshold) is not int and type(threshold) not in NUMBERS:
-            threshold = plain_float(threshold)
+        beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
+        threshold = threshold if type(threshold) is int or type(threshold) in NUMBERS else plain_float(threshold)
         input_array = input._array
         computed: Any = softplus_kernel(input_array, beta, threshold)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "softplus", "input: Array; beta: Scalar; threshold: Scalar", (input, beta, threshold)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("softplus", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SoftplusBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SoftplusBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_beta = beta
         node.saved_threshold = threshold
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                softplus_tangent,
-                (
-                    input,
-                    beta,
-                    threshold,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def softplus_tangent(result: Any, input: Any, beta: Any, threshold: Any, input_tangent: Any) -> Any:
-    """Tangent of softplus."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input * beta))))
-    return sum_of_terms(terms, result)
+    return finish("softplus", result, (input, beta, threshold)) if process.diverted else result
 
 
 @native
@@ -854,108 +364,44 @@ def softshrink_grad_of_input(grad: Any, input: Any, lambd: Any, owned: bool = Fa
     return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
 
 
-class SoftshrinkBackward0(Node):
-    """Gradient of softshrink."""
-
+class SoftshrinkBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "lambd")
-    public_names = {"input": "self"}
+    operation = "softshrink"
+    tensor_names = ("input",)
+    value_names = ("lambd",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_lambd: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        lambd = self.saved_lambd
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = softshrink_grad_of_input(grad, input, lambd, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        lambd = self.saved_lambd
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (softshrink_grad_of_input(grads[0], input._array, self.saved_lambd, owned),)
 
 
 def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor:
     """Move towards zero by `lambd`, not beyond."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(softshrink, (input, lambd), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("softshrink", out, softshrink(input, lambd))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(softshrink, (input, lambd), {"out": out})
-        input = as_tensor_argument("softshrink", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("softshrink", (input, lambd), out)) is not PROCEED:
+            return taken
     try:
-        if type(lambd) is not float and type(lambd) not in NUMBERS:
-            lambd = plain_float(lambd)
+        lambd = lambd if type(lambd) is float or type(lambd) in NUMBERS else plain_float(lambd)
         input_array = input._array
         computed: Any = softshrink_kernel(input_array, lambd)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "softshrink", "input: Array; lambd: Scalar", (input, lambd)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("softshrink", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SoftshrinkBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SoftshrinkBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_lambd = lambd
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                softshrink_tangent,
-                (
-                    input,
-                    lambd,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def softshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) -> Any:
-    """Tangent of softshrink."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)))
-    return sum_of_terms(terms, result)
+    return finish("softshrink", result, (input, lambd)) if process.diverted else result
 
 
 @native
@@ -963,108 +409,44 @@ def hardshrink_grad_of_input(grad: Any, input: Any, lambd: Any, owned: bool = Fa
     return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
 
 
-class HardshrinkBackward0(Node):
-    """Gradient of hardshrink."""
-
+class HardshrinkBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "lambd")
-    public_names = {"input": "self"}
+    operation = "hardshrink"
+    tensor_names = ("input",)
+    value_names = ("lambd",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_lambd: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        lambd = self.saved_lambd
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = hardshrink_grad_of_input(grad, input, lambd, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        lambd = self.saved_lambd
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (hardshrink_grad_of_input(grads[0], input._array, self.saved_lambd, owned),)
 
 
 def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor:
     """Zero where the magnitude does not exceed `lambd`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hardshrink, (input, lambd), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("hardshrink", out, hardshrink(input, lambd))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hardshrink, (input, lambd), {"out": out})
-        input = as_tensor_argument("hardshrink", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("hardshrink", (input, lambd), out)) is not PROCEED:
+            return taken
     try:
-        if type(lambd) is not float and type(lambd) not in NUMBERS:
-            lambd = plain_float(lambd)
+        lambd = lambd if type(lambd) is float or type(lambd) in NUMBERS else plain_float(lambd)
         input_array = input._array
         computed: Any = hardshrink_kernel(input_array, lambd)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "hardshrink", "input: Array; lambd: Scalar", (input, lambd)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("hardshrink", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(HardshrinkBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(HardshrinkBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_lambd = lambd
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                hardshrink_tangent,
-                (
-                    input,
-                    lambd,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def hardshrink_tangent(result: Any, input: Any, lambd: Any, input_tangent: Any) -> Any:
-    """Tangent of hardshrink."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input)))
-    return sum_of_terms(terms, result)
+    return finish("hardshrink", result, (input, lambd)) if process.diverted else result
 
 
 @native
@@ -1072,127 +454,55 @@ def hardtanh_grad_of_input(grad: Any, input: Any, min_val: Any, max_val: Any, ow
     return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > min_val, input < max_val), grad), input)
 
 
-class HardtanhBackward0(Node):
-    """Gradient of hardtanh."""
-
+class HardtanhBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "min_val", "max_val")
-    public_names = {"input": "self"}
+    operation = "hardtanh"
+    tensor_names = ("input",)
+    value_names = ("min_val", "max_val")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_min_val: Any = None
-    saved_max_val: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        min_val = self.saved_min_val
-        max_val = self.saved_max_val
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = hardtanh_grad_of_input(grad, input, min_val, max_val, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        min_val = self.saved_min_val
-        max_val = self.saved_max_val
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_val), grad), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (hardtanh_grad_of_input(grads[0], input._array, self.saved_min_val, self.saved_max_val, owned),)
 
 
 def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, out: Any = None) -> Tensor:
     """Clamp to [min_val, max_val]."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hardtanh, (input, min_val, max_val), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("hardtanh", out, hardtanh(input, min_val, max_val))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hardtanh, (input, min_val, max_val), {"out": out})
-        input = as_tensor_argument("hardtanh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("hardtanh", (input, min_val, max_val), out)) is not PROCEED:
+            return taken
     try:
-        if type(min_val) is not float and type(min_val) not in NUMBERS:
-            min_val = plain_float(min_val)
-        if type(max_val) is not float and type(max_val) not in NUMBERS:
-            max_val = plain_float(max_val)
+        min_val = min_val if type(min_val) is float or type(min_val) in NUMBERS else plain_float(min_val)
+        max_val = max_val if type(max_val) is float or type(max_val) in NUMBERS else plain_float(max_val)
         input_array = input._array
         computed: Any = hardtanh_kernel(input_array, min_val, max_val)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "hardtanh", "input: Array; min_val: Scalar; max_val: Scalar", (input, min_val, max_val)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("hardtanh", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(HardtanhBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(HardtanhBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min_val = min_val
         node.saved_max_val = max_val
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                hardtanh_tangent,
-                (
-                    input,
-                    min_val,
-                    max_val,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-hardtanh_overwriting = overwriting(hardtanh_kernel)
+    return finish("hardtanh", result, (input, min_val, max_val)) if process.diverted else result
 
 
 def hardtanh_(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     """In-place version of hardtanh."""
-    if overwrite(hardtanh_overwriting, input, min_val, max_val):
-        return input
-    return in_place(hardtanh, input, min_val, max_val)
-
-
-def hardtanh_tangent(result: Any, input: Any, min_val: Any, max_val: Any, input_tangent: Any) -> Any:
-    """Tangent of hardtanh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_val), grad), input)))
-    return sum_of_terms(terms, result)
+    return (
+        input
+        if overwrite(hardtanh_overwriting, input, min_val, max_val)
+        else in_place(hardtanh, input, min_val, max_val)
+    )
 
 
 @native
@@ -1200,104 +510,43 @@ def hardsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any
     return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6), input)
 
 
-class HardsigmoidBackward0(Node):
-    """Gradient of hardsigmoid."""
-
+class HardsigmoidBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "hardsigmoid"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = hardsigmoid_grad_of_input(grad, input, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (hardsigmoid_grad_of_input(grads[0], input._array, owned),)
 
 
 def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute clamp(input + 3, 0, 6) / 6."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hardsigmoid, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("hardsigmoid", out, hardsigmoid(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hardsigmoid, (input,), {"out": out})
-        input = as_tensor_argument("hardsigmoid", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("hardsigmoid", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = hardsigmoid_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(HardsigmoidBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(HardsigmoidBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, hardsigmoid_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-hardsigmoid_overwriting = overwriting(hardsigmoid_kernel)
+    return finish("hardsigmoid", result, (input,)) if process.diverted else result
 
 
 def hardsigmoid_(input: Tensor) -> Tensor:
     """In-place version of hardsigmoid."""
-    if overwrite(hardsigmoid_overwriting, input):
-        return input
-    return in_place(
-        hardsigmoid,
-        input,
-    )
-
-
-def hardsigmoid_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of hardsigmoid."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6), input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(hardsigmoid_overwriting, input) else in_place(hardsigmoid, input)
 
 
 @native
@@ -1305,111 +554,44 @@ def hardswish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return drop_where_kernel(input <= -3, where_kernel(input < 3, grad * (input / 3 + 0.5), grad))
 
 
-class HardswishBackward0(Node):
-    """Gradient of hardswish."""
-
+class HardswishBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "hardswish"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = hardswish_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (hardswish_grad_of_input(grad, input._array, owned),)
 
 
 def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute input * clamp(input + 3, 0, 6) / 6."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hardswish, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("hardswish", out, hardswish(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hardswish, (input,), {"out": out})
-        input = as_tensor_argument("hardswish", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("hardswish", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = hardswish_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(HardswishBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(HardswishBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, hardswish_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-hardswish_overwriting = overwriting(hardswish_kernel)
+    return finish("hardswish", result, (input,)) if process.diverted else result
 
 
 def hardswish_(input: Tensor) -> Tensor:
     """In-place version of hardswish."""
-    if overwrite(hardswish_overwriting, input):
-        return input
-    return in_place(
-        hardswish,
-        input,
-    )
-
-
-def hardswish_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of hardswish."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(hardswish_overwriting, input) else in_place(hardswish, input)
 
 
 @native
@@ -1417,144 +599,63 @@ def elu_grad_of_input(grad: Any, input: Any, alpha: Any, scale: Any, input_scale
     return elu_grad_kernel(grad, input, alpha, scale, input_scale)
 
 
-class EluBackward0(Node):
-    """Gradient of elu."""
-
+class EluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "alpha", "scale", "input_scale")
-    public_names = {"input": "self"}
+    operation = "elu"
+    tensor_names = ("input",)
+    value_names = ("alpha", "scale", "input_scale")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_alpha: Any = None
-    saved_scale: Any = None
-    saved_input_scale: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        alpha = self.saved_alpha
-        scale = self.saved_scale
-        input_scale = self.saved_input_scale
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = elu_grad_of_input(grad, input, alpha, scale, input_scale, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        alpha = self.saved_alpha
-        scale = self.saved_scale
-        input_scale = self.saved_input_scale
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.elu_grad(grad, input, alpha, scale, input_scale)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (
+            elu_grad_of_input(
+                grads[0], input._array, self.saved_alpha, self.saved_scale, self.saved_input_scale, owned
+            ),
+        )
 
 
 def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1, *, out: Any = None) -> Tensor:
     """Positive elements times `scale`; below zero `scale * alpha * (exp(input_scale * input) - 1)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(elu, (input, alpha, scale, input_scale), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("elu", out, elu(input, alpha, scale, input_scale))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(elu, (input, alpha, scale, input_scale), {"out": out})
-        input = as_tensor_argument("elu", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("elu", (input, alpha, scale, input_scale), out)) is not PROCEED:
+            return taken
     try:
-        if type(alpha) is not float and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
-        if type(scale) is not int and type(scale) not in NUMBERS:
-            scale = plain_float(scale)
-        if type(input_scale) is not int and type(input_scale) not in NUMBERS:
-            input_scale = plain_float(input_scale)
+        alpha = alpha if type(alpha) is float or type(alpha) in NUMBERS else plain_float(alpha)
+        scale = scale if type(scale) is int or type(scale) in NUMBERS else plain_float(scale)
+        input_scale = (
+            input_scale if type(input_scale) is int or type(input_scale) in NUMBERS else plain_float(input_scale)
+        )
         input_array = input._array
         computed: Any = elu_kernel(input_array, alpha, scale, input_scale)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "elu",
-            "input: Array; alpha: Scalar; scale: Scalar; input_scale: Scalar",
-            (input, alpha, scale, input_scale),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("elu", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(EluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_alpha = alpha
         node.saved_scale = scale
         node.saved_input_scale = input_scale
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                elu_tangent,
-                (
-                    input,
-                    alpha,
-                    scale,
-                    input_scale,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-elu_overwriting = overwriting(elu_kernel)
+    return finish("elu", result, (input, alpha, scale, input_scale)) if process.diverted else result
 
 
 def elu_(input: Tensor, alpha: Any = 1.0, scale: Any = 1, input_scale: Any = 1) -> Tensor:
     """In-place version of elu."""
-    if overwrite(elu_overwriting, input, alpha, scale, input_scale):
-        return input
-    return in_place(elu, input, alpha, scale, input_scale)
-
-
-def elu_tangent(result: Any, input: Any, alpha: Any, scale: Any, input_scale: Any, input_tangent: Any) -> Any:
-    """Tangent of elu."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.elu_grad(grad, input, alpha, scale, input_scale)))
-    return sum_of_terms(terms, result)
+    return (
+        input
+        if overwrite(elu_overwriting, input, alpha, scale, input_scale)
+        else in_place(elu, input, alpha, scale, input_scale)
+    )
 
 
 @native
@@ -1562,125 +663,49 @@ def celu_grad_of_input(grad: Any, input: Any, alpha: Any, owned: bool = False) -
     return elu_grad_kernel(grad, input, alpha, 1, 1 / alpha)
 
 
-class CeluBackward0(Node):
-    """Gradient of celu."""
-
+class CeluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "alpha")
-    public_names = {"input": "self"}
+    operation = "celu"
+    tensor_names = ("input",)
+    value_names = ("alpha",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_alpha: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        alpha = self.saved_alpha
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = celu_grad_of_input(grad, input, alpha, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        alpha = self.saved_alpha
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.elu_grad(grad, input, alpha, 1, 1 / alpha)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (celu_grad_of_input(grads[0], input._array, self.saved_alpha, owned),)
 
 
 def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
     """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(celu, (input, alpha), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("celu", out, celu(input, alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(celu, (input, alpha), {"out": out})
-        input = as_tensor_argument("celu", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("celu", (input, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(alpha) is not float and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
+        alpha = alpha if type(alpha) is float or type(alpha) in NUMBERS else plain_float(alpha)
         input_array = input._array
         computed: Any = celu_kernel(input_array, alpha)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "celu", "input: Array; alpha: Scalar", (input, alpha)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("celu", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CeluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CeluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_alpha = alpha
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                celu_tangent,
-                (
-                    input,
-                    alpha,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-celu_overwriting = overwriting(celu_kernel)
+    return finish("celu", result, (input, alpha)) if process.diverted else result
 
 
 def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """In-place version of celu."""
-    if overwrite(celu_overwriting, input, alpha):
-        return input
-    return in_place(celu, input, alpha)
-
-
-def celu_tangent(result: Any, input: Any, alpha: Any, input_tangent: Any) -> Any:
-    """Tangent of celu."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.elu_grad(grad, input, alpha, 1, 1 / alpha)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(celu_overwriting, input, alpha) else in_place(celu, input, alpha)
 
 
 @native
@@ -1688,118 +713,58 @@ def leaky_relu_grad_of_input(grad: Any, input: Any, negative_slope: Any, owned: 
     return tied_to_kernel(where_kernel(input > 0, grad, scaled_by_kernel(grad, negative_slope)), input)
 
 
-class LeakyReluBackward0(Node):
-    """Gradient of leaky_relu."""
-
+class LeakyReluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "negative_slope")
-    public_names = {"input": "self"}
+    operation = "leaky_relu"
+    tensor_names = ("input",)
+    value_names = ("negative_slope",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_negative_slope: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        negative_slope = self.saved_negative_slope
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = leaky_relu_grad_of_input(grad, input, negative_slope, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        negative_slope = self.saved_negative_slope
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (leaky_relu_grad_of_input(grad, input._array, self.saved_negative_slope, owned),)
 
 
 def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None) -> Tensor:
     """Positive elements as they are, the rest times `negative_slope`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(leaky_relu, (input, negative_slope), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("leaky_relu", out, leaky_relu(input, negative_slope))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(leaky_relu, (input, negative_slope), {"out": out})
-        input = as_tensor_argument("leaky_relu", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("leaky_relu", (input, negative_slope), out)) is not PROCEED:
+            return taken
     try:
-        if type(negative_slope) is not float and type(negative_slope) not in NUMBERS:
-            negative_slope = plain_float(negative_slope)
+        negative_slope = (
+            negative_slope
+            if type(negative_slope) is float or type(negative_slope) in NUMBERS
+            else plain_float(negative_slope)
+        )
         input_array = input._array
         computed: Any = leaky_relu_kernel(input_array, negative_slope)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "leaky_relu", "input: Array; negative_slope: Scalar", (input, negative_slope)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("leaky_relu", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LeakyReluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LeakyReluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_negative_slope = negative_slope
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                leaky_relu_tangent,
-                (
-                    input,
-                    negative_slope,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-leaky_relu_overwriting = overwriting(leaky_relu_kernel)
+    return finish("leaky_relu", result, (input, negative_slope)) if process.diverted else result
 
 
 def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
     """In-place version of leaky_relu."""
-    if overwrite(leaky_relu_overwriting, input, negative_slope):
-        return input
-    return in_place(leaky_relu, input, negative_slope)
-
-
-def leaky_relu_tangent(result: Any, input: Any, negative_slope: Any, input_tangent: Any) -> Any:
-    """Tangent of leaky_relu."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input)))
-    return sum_of_terms(terms, result)
+    return (
+        input
+        if overwrite(leaky_relu_overwriting, input, negative_slope)
+        else in_place(leaky_relu, input, negative_slope)
+    )
 
 
 @native
@@ -1812,101 +777,42 @@ def prelu_kernel_grad_of_weight(grad: Any, input: Any, owned: bool = False) -> A
     return drop_where_kernel(input > 0, input * grad)
 
 
-class PreluKernelBackward0(Node):
-    """Gradient of prelu_kernel."""
-
+class PreluKernelBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight")
-    public_names = {"input": "self"}
+    operation = "prelu_kernel"
+    tensor_names = ("input", "weight")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    weight_shape: Any = None
-    weight_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_weight = None
+        grad_of_input = grad_of_weight = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input = prelu_kernel_grad_of_input(grad, input, weight, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = prelu_kernel_grad_of_input(grad, input._array, weight._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_weight = prelu_kernel_grad_of_weight(grad, input, owned)
-            if self.broadcast:
-                grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            weight = self.unpack("weight")
-            grad_of_input = F.where(input > 0, grad, weight * grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_weight = F.drop_where(input > 0, input * grad)
-            if self.broadcast:
-                grad_of_weight = F.sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
+            grad_of_weight = prelu_kernel_grad_of_weight(grad, input._array, owned)
+            if self.broadcast is not None:
+                grad_of_weight = sum_to_like(grad_of_weight, *self.broadcast[1])
+        return (grad_of_input, grad_of_weight)
 
 
 def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     """Positive elements as they are, the rest times `weight`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(prelu_kernel, (input, weight), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("prelu", out, prelu_kernel(input, weight))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(prelu_kernel, (input, weight), {"out": out})
-        input = as_tensor_argument("prelu", "input", 1, input)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(prelu_kernel, (input, weight), {"out": out})
-        weight = as_tensor_argument("prelu", "weight", 2, weight)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(weight, TensorBase):
+        if (taken := divert("prelu_kernel", (input, weight), out)) is not PROCEED:
+            return taken
     input_array = input._array
     weight_array = weight._array
     promoted = False
@@ -1916,63 +822,25 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = prelu_kernel_kernel(input_array, weight_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, weight_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("prelu_kernel", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or weight._requires_grad):
-        node = new_node(PreluKernelBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or weight._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(PreluKernelBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or weight_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.weight_shape = weight._array.shape
-            node.weight_dtype = weight._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or weight_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, weight))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight):
-            carry_tangents(
-                result,
-                prelu_kernel_tangent,
-                (
-                    input,
-                    weight,
-                ),
-                (
-                    input,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def prelu_kernel_tangent(result: Any, input: Any, weight: Any, input_tangent: Any, weight_tangent: Any) -> Any:
-    """Tangent of prelu_kernel."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(input > 0, grad, weight * grad)))
-    if weight_tangent is not None:
-        grad = conjugate(weight_tangent)
-        terms.append(conjugate(F.drop_where(input > 0, input * grad)))
-    return sum_of_terms(terms, result)
+    return finish("prelu_kernel", result, (input, weight)) if process.diverted else result
 
 
 @native
@@ -1980,78 +848,32 @@ def rrelu_with_noise_grad_of_input(grad: Any, input: Any, noise: Any, owned: boo
     return tied_to_kernel(grad * noise, input)
 
 
-class RreluWithNoiseBackward0(Node):
-    """Gradient of rrelu_with_noise."""
-
+class RreluWithNoiseBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "noise")
-    public_names = {"input": "self"}
+    operation = "rrelu_with_noise"
+    tensor_names = ("input", "noise")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_noise: Any = None
-    saved_noise_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         noise = self.saved_noise
         if noise._counter is not None and noise._counter.value != self.saved_noise_version:
             raise_stale(self, "noise")
-        noise = noise._array
-        grad_of_input = rrelu_with_noise_grad_of_input(grad, input, noise, owned)
-        if self.broadcast:
-            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        grad_of_input = rrelu_with_noise_grad_of_input(grads[0], input._array, noise._array, owned)
+        if self.broadcast is not None:
+            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        noise = self.unpack("noise")
-        grad_of_input = F.tied_to(grad * noise, input)
-        if self.broadcast:
-            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_noise = None
 
 
 def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor:
     """Multiply by the slopes drawn for the elements, which are 1 for positive ones."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rrelu_with_noise, (input, noise), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("rrelu", out, rrelu_with_noise(input, noise))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rrelu_with_noise, (input, noise), {"out": out})
-        input = as_tensor_argument("rrelu", "input", 1, input)
-    if not isinstance(noise, TensorBase):
-        if is_foreign(noise):
-            return ask_foreign(rrelu_with_noise, (input, noise), {"out": out})
-        noise = as_tensor_argument("rrelu", "noise", 2, noise)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(noise, TensorBase):
+        if (taken := divert("rrelu_with_noise", (input, noise), out)) is not PROCEED:
+            return taken
     input_array = input._array
     noise_array = noise._array
     promoted = False
@@ -2061,61 +883,26 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
     try:
         computed: Any = rrelu_with_noise_kernel(input_array, noise_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, noise_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("rrelu_with_noise", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RreluWithNoiseBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RreluWithNoiseBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input,))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_noise = noise
         node.saved_noise_version = noise._counter.value if noise._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                rrelu_with_noise_tangent,
-                (
-                    input,
-                    noise,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-rrelu_with_noise_overwriting = overwriting(rrelu_with_noise_kernel)
+    return finish("rrelu_with_noise", result, (input, noise)) if process.diverted else result
 
 
 def rrelu_with_noise_(input: Tensor, noise: Tensor) -> Tensor:
     """In-place version of rrelu_with_noise."""
-    if overwrite(rrelu_with_noise_overwriting, input, noise):
-        return input
-    return in_place(rrelu_with_noise, input, noise)
-
-
-def rrelu_with_noise_tangent(result: Any, input: Any, noise: Any, input_tangent: Any) -> Any:
-    """Tangent of rrelu_with_noise."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(grad * noise, input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(rrelu_with_noise_overwriting, input, noise) else in_place(rrelu_with_noise, input, noise)
 
 
 @native
@@ -2123,221 +910,94 @@ def threshold_grad_of_input(grad: Any, input: Any, threshold: Any, owned: bool =
     return tied_to_kernel(drop_where_kernel(input <= threshold, grad), input)
 
 
-class ThresholdBackward0(Node):
-    """Gradient of threshold."""
-
+class ThresholdBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "threshold")
-    public_names = {"input": "self"}
+    operation = "threshold"
+    tensor_names = ("input",)
+    value_names = ("threshold",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_threshold: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        threshold = self.saved_threshold
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = threshold_grad_of_input(grad, input, threshold, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        threshold = self.saved_threshold
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.drop_where(input <= threshold, grad), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (threshold_grad_of_input(grads[0], input._array, self.saved_threshold, owned),)
 
 
 def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = None) -> Tensor:
     """Elements above `threshold` as they are, `value` for the rest."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(F.threshold, (input, threshold, value), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("threshold", out, F.threshold(input, threshold, value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(F.threshold, (input, threshold, value), {"out": out})
-        input = as_tensor_argument("threshold", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("threshold", (input, threshold, value), out)) is not PROCEED:
+            return taken
     try:
-        if type(threshold) is not int and type(threshold) not in NUMBERS:
-            threshold = plain_float(threshold)
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
+        threshold = threshold if type(threshold) is int or type(threshold) in NUMBERS else plain_float(threshold)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
         input_array = input._array
         computed: Any = threshold_kernel(input_array, threshold, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "threshold", "input: Array; threshold: Scalar; value: Scalar", (input, threshold, value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("threshold", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ThresholdBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ThresholdBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_threshold = threshold
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                threshold_tangent,
-                (
-                    input,
-                    threshold,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-threshold_overwriting = overwriting(threshold_kernel)
+    return finish("threshold", result, (input, threshold, value)) if process.diverted else result
 
 
 def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
     """In-place version of threshold."""
-    if overwrite(threshold_overwriting, input, threshold, value):
-        return input
-    return in_place(F.threshold, input, threshold, value)
+    return (
+        input
+        if overwrite(threshold_overwriting, input, threshold, value)
+        else in_place(F.threshold, input, threshold, value)
+    )
 
 
-def threshold_tangent(result: Any, input: Any, threshold: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of threshold."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.tied_to(F.drop_where(input <= threshold, grad), input)))
-    return sum_of_terms(terms, result)
-
-
-class GluBackward0(Node):
-    """Gradient of glu."""
-
+class GluBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "dim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_dim: Any = None
+    operation = "glu"
+    tensor_names = ("input",)
+    value_names = ("dim",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = glu_grad_kernel(grad, input, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.glu_grad(grad, input, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (glu_grad_kernel(grads[0], input._array, self.saved_dim),)
 
 
 def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
     """Multiply the first half along `dim` by the sigmoid of the second."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(glu, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(glu, (input, dim), {})
-        input = as_tensor_argument("glu", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("glu", (input, dim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = glu_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "glu", "input: Array; dim: Dim", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = glu_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("glu", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(GluBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(GluBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                glu_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def glu_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of glu."""
-    return double_pullback(lambda xs: glu(xs[0], dim), (input,), (input_tangent,))
+    return finish("glu", result, (input, dim)) if process.diverted else result
 
 
 @native
@@ -2345,118 +1005,47 @@ def logit_grad_of_input(grad: Any, input: Any, eps: Any, owned: bool = False) ->
     return logit_grad_kernel(grad, input, eps)
 
 
-class LogitBackward0(Node):
-    """Gradient of logit."""
-
+class LogitBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "eps")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_eps: Any = None
+    operation = "logit"
+    tensor_names = ("input",)
+    value_names = ("eps",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        eps = self.saved_eps
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = logit_grad_of_input(grad, input, eps, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        eps = self.saved_eps
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.logit_grad(grad, input, eps)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (logit_grad_of_input(grads[0], input._array, self.saved_eps, owned),)
 
 
 def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
     """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logit, (input, eps), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("logit", out, logit(input, eps))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logit, (input, eps), {"out": out})
-        input = as_tensor_argument("logit", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("logit", (input, eps), out)) is not PROCEED:
+            return taken
     try:
-        if type(eps) is not float and type(eps) not in NUMBERS and eps is not None:
-            eps = plain_float(eps)
+        eps = eps if type(eps) is float or type(eps) in NUMBERS or eps is None else plain_float(eps)
         input_array = input._array
         if input_array.dtype.kind not in "fc":
             input_array = promote_to_float(input_array)
         computed: Any = logit_kernel(input_array, eps)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "logit", "input: Array; eps: float | None", (input, eps)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("logit", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogitBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogitBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_eps = eps
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                logit_tangent,
-                (
-                    input,
-                    eps,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("logit", result, (input, eps)) if process.diverted else result
 
 
 def logit_(input: Tensor, eps: Any = None) -> Tensor:
     """In-place version of logit."""
     return in_place(logit, input, eps)
-
-
-def logit_tangent(result: Any, input: Any, eps: Any, input_tangent: Any) -> Any:
-    """Tangent of logit."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.logit_grad(grad, input, eps)))
-    return sum_of_terms(terms, result)

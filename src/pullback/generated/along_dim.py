@@ -5,686 +5,260 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.along_dim import add_along as add_along_kernel
-from pullback.kernels.along_dim import put_along as put_along_kernel
-from pullback.kernels.along_dim import put_reduced as put_reduced_kernel
-from pullback.kernels.along_dim import shift as shift_kernel
-from pullback.kernels.along_dim import take_along as take_along_kernel
-from pullback.kernels.along_dim import take_reduced as take_reduced_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
-from pullback.typing import Scalar
+from pullback.kernels.along_dim import (
+    add_along as add_along_kernel, put_along as put_along_kernel, put_reduced as put_reduced_kernel,
+    shift as shift_kernel, take_along as take_along_kernel, take_reduced as take_reduced_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
+    finish, gradient_edge, ndarray, new_node, next_sequence_nr, plain_float, plain_int, process, raise_stale, refuse,
+    switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class TakeAlongBackward0(Node):
-    """Gradient of take_along."""
-
+class TakeAlongBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
+    operation = "take_along"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = add_along_kernel(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.add_along(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (add_along_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim),)
 
 
 def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The elements that `indices` names along `dim`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(take_along, (input, indices, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(take_along, (input, indices, dim), {})
-        input = as_tensor_argument("take_along", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(take_along, (input, indices, dim), {})
-        indices = as_tensor_argument("take_along", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("take_along", (input, indices, dim))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = take_along_kernel(input_array, indices_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "take_along", "input: Array; indices: Array; dim: int", (input, indices, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = take_along_kernel(input._array, indices._array, dim)
+    except Exception as error:
+        raise refuse("take_along", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TakeAlongBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TakeAlongBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                take_along_tangent,
-                (
-                    input,
-                    indices,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("take_along", result, (input, indices, dim)) if process.diverted else result
 
 
-def take_along_tangent(result: Any, input: Any, indices: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of take_along."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return take_along(input_tangent, indices, dim)
-
-
-class PutAlongBackward0(Node):
-    """Gradient of put_along."""
-
+class PutAlongBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
+    operation = "put_along"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_along_kernel(grad, indices, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_along(grad, indices, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (take_along_kernel(grads[0], indices._array, self.saved_dim),)
 
 
 def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     """The adjoint of take_along for indices that name no element twice."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(put_along, (input, indices, shape, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(put_along, (input, indices, shape, dim), {})
-        input = as_tensor_argument("put_along", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(put_along, (input, indices, shape, dim), {})
-        indices = as_tensor_argument("put_along", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("put_along", (input, indices, shape, dim))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = put_along_kernel(input_array, indices_array, shape, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "put_along", "input: Array; indices: Array; shape: Shape; dim: int", (input, indices, shape, dim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = put_along_kernel(input._array, indices._array, shape, dim)
+    except Exception as error:
+        raise refuse("put_along", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PutAlongBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PutAlongBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                put_along_tangent,
-                (
-                    input,
-                    indices,
-                    shape,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("put_along", result, (input, indices, shape, dim)) if process.diverted else result
 
 
-def put_along_tangent(result: Any, input: Any, indices: Any, shape: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of put_along."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return put_along(input_tangent, indices, shape, dim)
-
-
-class AddAlongBackward0(Node):
-    """Gradient of add_along."""
-
+class AddAlongBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
+    operation = "add_along"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_along_kernel(grad, indices, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_along(grad, indices, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (take_along_kernel(grads[0], indices._array, self.saved_dim),)
 
 
 def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
     """The adjoint of take_along: gradients of an element that was taken several times add up."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(add_along, (input, indices, shape, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(add_along, (input, indices, shape, dim), {})
-        input = as_tensor_argument("add_along", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(add_along, (input, indices, shape, dim), {})
-        indices = as_tensor_argument("add_along", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("add_along", (input, indices, shape, dim))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = add_along_kernel(input_array, indices_array, shape, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "add_along", "input: Array; indices: Array; shape: Shape; dim: int", (input, indices, shape, dim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = add_along_kernel(input._array, indices._array, shape, dim)
+    except Exception as error:
+        raise refuse("add_along", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AddAlongBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AddAlongBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                add_along_tangent,
-                (
-                    input,
-                    indices,
-                    shape,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("add_along", result, (input, indices, shape, dim)) if process.diverted else result
 
 
-def add_along_tangent(result: Any, input: Any, indices: Any, shape: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of add_along."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return add_along(input_tangent, indices, shape, dim)
-
-
-class TakeReducedBackward0(Node):
-    """Gradient of take_reduced."""
-
+class TakeReducedBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "take_reduced"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
     """The one element along `dim` that each index of a reduction names."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(take_reduced, (input, indices, dim, keepdim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(take_reduced, (input, indices, dim, keepdim), {})
-        input = as_tensor_argument("take_reduced", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(take_reduced, (input, indices, dim, keepdim), {})
-        indices = as_tensor_argument("take_reduced", "indices", 2, indices)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("take_reduced", "keepdim", keepdim)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(indices, TensorBase)
+        or type(keepdim) is not bool
+    ):
+        if (taken := divert("take_reduced", (input, indices, dim, keepdim))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = take_reduced_kernel(input_array, indices_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "take_reduced",
-            "input: Array; indices: Array; dim: int; keepdim: bool",
-            (input, indices, dim, keepdim),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = take_reduced_kernel(input._array, indices._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("take_reduced", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TakeReducedBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TakeReducedBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                take_reduced_tangent,
-                (
-                    input,
-                    indices,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("take_reduced", result, (input, indices, dim, keepdim)) if process.diverted else result
 
 
-def take_reduced_tangent(result: Any, input: Any, indices: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of take_reduced."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return take_reduced(input_tangent, indices, dim, keepdim)
-
-
-class PutReducedBackward0(Node):
-    """Gradient of put_reduced."""
-
+class PutReducedBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
+    operation = "put_reduced"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_reduced_kernel(grad, indices, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_reduced(grad, indices, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (take_reduced_kernel(grads[0], indices._array, self.saved_dim, self.saved_keepdim),)
 
 
 def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: bool) -> Tensor:
     """The adjoint of take_reduced: the gradient of a reduction that selects one element along `dim`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(put_reduced, (input, indices, shape, dim, keepdim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(put_reduced, (input, indices, shape, dim, keepdim), {})
-        input = as_tensor_argument("put_reduced", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(put_reduced, (input, indices, shape, dim, keepdim), {})
-        indices = as_tensor_argument("put_reduced", "indices", 2, indices)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("put_reduced", "keepdim", keepdim)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(indices, TensorBase)
+        or type(keepdim) is not bool
+    ):
+        if (taken := divert("put_reduced", (input, indices, shape, dim, keepdim))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = put_reduced_kernel(input_array, indices_array, shape, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "put_reduced",
-            "input: Array; indices: Array; shape: Shape; dim: int; keepdim: bool",
-            (input, indices, shape, dim, keepdim),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = put_reduced_kernel(input._array, indices._array, shape, dim, keepdim)
+    except Exception as error:
+        raise refuse("put_reduced", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PutReducedBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PutReducedBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                put_reduced_tangent,
-                (
-                    input,
-                    indices,
-                    shape,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("put_reduced", result, (input, indices, shape, dim, keepdim)) if process.diverted else result
 
 
-def put_reduced_tangent(
-    result: Any, input: Any, indices: Any, shape: Any, dim: Any, keepdim: Any, input_tangent: Any
-) -> Any:
-    """Tangent of put_reduced."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return put_reduced(input_tangent, indices, shape, dim, keepdim)
-
-
-class ShiftBackward0(Node):
-    """Gradient of shift."""
-
+class ShiftBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "steps")
-    saved_dim: Any = None
-    saved_steps: Any = None
+    operation = "shift"
+    value_names = ("dim", "steps")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        steps = self.saved_steps
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = shift_kernel(grad, dim, -steps, 0)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        steps = self.saved_steps
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.shift(grad, dim, -steps, 0)
-        return (grad_of_input,)
+        return (shift_kernel(grads[0], self.saved_dim, -self.saved_steps, 0),)
 
 
 def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
     """The elements moved `steps` places along `dim`, with `fill` where none came from."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shift, (input, dim, steps, fill), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shift, (input, dim, steps, fill), {})
-        input = as_tensor_argument("shift", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("shift", (input, dim, steps, fill))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        if type(steps) is not int:
-            steps = plain_int(steps)
-        if type(fill) is not int and type(fill) not in NUMBERS:
-            fill = plain_float(fill)
-        input_array = input._array
-        computed: Any = shift_kernel(input_array, dim, steps, fill)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "shift", "input: Array; dim: int; steps: int; fill: Scalar", (input, dim, steps, fill)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        steps = steps if type(steps) is int else plain_int(steps)
+        fill = fill if type(fill) is int or type(fill) in NUMBERS else plain_float(fill)
+        computed: Any = shift_kernel(input._array, dim, steps, fill)
+    except Exception as error:
+        raise refuse("shift", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ShiftBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ShiftBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_steps = steps
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                shift_tangent,
-                (
-                    input,
-                    dim,
-                    steps,
-                    fill,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def shift_tangent(result: Any, input: Any, dim: Any, steps: Any, fill: Any, input_tangent: Any) -> Any:
-    """Tangent of shift."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.shift(input_tangent, dim, steps, 0)
+    return finish("shift", result, (input, dim, steps, fill)) if process.diverted else result

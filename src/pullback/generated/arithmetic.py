@@ -5,144 +5,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import (
-    promote_arrays,
-    promote_for_product,
-    promote_for_quotient,
-    promote_for_subtraction,
-    promote_to_float,
-    widen_half,
-)
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.graph.basic_nodes import NotImplementedNode
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import (
-    carry_tangents,
-    conjugate,
-    forward_not_implemented,
-    sum_of_terms,
-    tangents_flow,
-    zeros_like_input,
-)
-from pullback.kernels.arithmetic import add as add_kernel
-from pullback.kernels.arithmetic import addcdiv as addcdiv_kernel
-from pullback.kernels.arithmetic import addcmul as addcmul_kernel
-from pullback.kernels.arithmetic import conj as conj_kernel
-from pullback.kernels.arithmetic import div as div_kernel
-from pullback.kernels.arithmetic import div_rounded as div_rounded_kernel
-from pullback.kernels.arithmetic import floor_divide as floor_divide_kernel
-from pullback.kernels.arithmetic import fmod as fmod_kernel
-from pullback.kernels.arithmetic import fmod_scalar as fmod_scalar_kernel
-from pullback.kernels.arithmetic import gcd as gcd_kernel
-from pullback.kernels.arithmetic import lcm as lcm_kernel
-from pullback.kernels.arithmetic import mul as mul_kernel
-from pullback.kernels.arithmetic import neg as neg_kernel
-from pullback.kernels.arithmetic import reciprocal as reciprocal_kernel
-from pullback.kernels.arithmetic import remainder as remainder_kernel
-from pullback.kernels.arithmetic import remainder_scalar as remainder_scalar_kernel
-from pullback.kernels.arithmetic import rsub as rsub_kernel
-from pullback.kernels.arithmetic import rsub_tensor as rsub_tensor_kernel
-from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
-from pullback.kernels.arithmetic import sub as sub_kernel
-from pullback.kernels.broadcasting import sum_to_like
-from pullback.kernels.overwriting import overwriting
+from pullback.kernels.arithmetic import (
+    add as add_kernel, addcdiv as addcdiv_kernel, addcmul as addcmul_kernel, conj as conj_kernel, div as div_kernel,
+    div_rounded as div_rounded_kernel, floor_divide as floor_divide_kernel, fmod as fmod_kernel,
+    fmod_scalar as fmod_scalar_kernel, gcd as gcd_kernel, lcm as lcm_kernel, mul as mul_kernel, neg as neg_kernel,
+    reciprocal as reciprocal_kernel, remainder as remainder_kernel, remainder_scalar as remainder_scalar_kernel,
+    rsub as rsub_kernel, rsub_tensor as rsub_tensor_kernel, scaled_by as scaled_by_kernel, sub as sub_kernel,
+)  # fmt: skip
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import (
-    NUMBERS,
-    as_number_argument,
-    as_tensor_argument,
-    plain_float,
-    promote_many,
-    shapes_differ,
-)
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
-from pullback.typing import Scalar
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
+    as_array, as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native,
+    ndarray, new_node, next_sequence_nr, overwrite, overwriting, plain_float, process, promote_arrays,
+    promote_for_product, promote_for_quotient, promote_for_subtraction, promote_many, promote_to_float, raise_stale,
+    refuse, shapes_and_dtypes, sum_to_like, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+add_overwriting = overwriting(add_kernel)
+sub_overwriting = overwriting(sub_kernel)
+mul_overwriting = overwriting(mul_kernel)
+div_overwriting = overwriting(div_kernel)
+floor_divide_overwriting = overwriting(floor_divide_kernel)
+remainder_overwriting = overwriting(remainder_kernel)
+fmod_overwriting = overwriting(fmod_kernel)
+neg_overwriting = overwriting(neg_kernel)
+reciprocal_overwriting = overwriting(reciprocal_kernel)
+addcmul_overwriting = overwriting(addcmul_kernel)
+addcdiv_overwriting = overwriting(addcdiv_kernel)
 
 
-class AddBackward0(Node):
-    """Gradient of add."""
-
+class AddBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("alpha",)
-    saved_alpha: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
+    operation = "add"
+    value_names = ("alpha",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
-            grad_of_other = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = grad if alpha == 1 else F.scaled_by(grad, alpha)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
+            grad_of_other = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """Add `other`, scaled by `alpha`, to `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(add, (input, other), {"alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("add", out, add(input, other, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("add", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("add", (input, other, alpha), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     try:
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -152,82 +71,33 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
                 promoted = True
         elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
             if is_foreign(other_array):
-                return ask_foreign(add, (input, other), {"alpha": alpha, "out": out})
-            other_array = as_number_argument("add", "other", other_array)
-            input_array, other_array = promote_arrays(input_array, other_array)
+                return ask_foreign_of("add", locals(), out)
+            input_array, other_array = promote_arrays(input_array, as_number_argument("add", "other", other_array))
             promoted = True
-        try:
-            computed: Any = add_kernel(input_array, other_array, alpha=alpha)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, other_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "add", "input: Array; other: Array | Scalar; *; alpha: Scalar", (input, other, alpha)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = add_kernel(input_array, other_array, alpha=alpha)
+    except Exception as error:
+        raise refuse("add", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(AddBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                add_tangent,
-                (
-                    input,
-                    other,
-                    alpha,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-add_overwriting = overwriting(add_kernel)
+    return finish("add", result, (input, other, alpha)) if process.diverted else result
 
 
 def add_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place version of add."""
-    if overwrite(add_overwriting, input, other, alpha):
-        return input
-    return in_place(add, input, other, alpha=alpha)
-
-
-def add_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of add."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad if alpha == 1 else F.scaled_by(grad, alpha)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(add_overwriting, input, other, alpha) else in_place(add, input, other, alpha=alpha)
 
 
 @native
@@ -235,74 +105,33 @@ def sub_grad_of_other(grad: Any, alpha: Any, owned: bool = False) -> Any:
     return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
 
 
-class SubBackward0(Node):
-    """Gradient of sub."""
-
+class SubBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("alpha",)
-    saved_alpha: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
+    operation = "sub"
+    value_names = ("alpha",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
-            grad_of_other = sub_grad_of_other(grad, alpha, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = -grad if alpha == 1 else F.scaled_by(-grad, alpha)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
+            grad_of_other = sub_grad_of_other(grad, self.saved_alpha, owned and edges[0] is None)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """Subtract `other`, scaled by `alpha`, from `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sub, (input, other), {"alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sub", out, sub(input, other, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("sub", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sub", (input, other, alpha), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     try:
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -312,82 +141,35 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
                 promoted = True
         elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
             if is_foreign(other_array):
-                return ask_foreign(sub, (input, other), {"alpha": alpha, "out": out})
-            other_array = as_number_argument("sub", "other", other_array)
-            input_array, other_array = promote_for_subtraction(input_array, other_array)
+                return ask_foreign_of("sub", locals(), out)
+            input_array, other_array = promote_for_subtraction(
+                input_array, as_number_argument("sub", "other", other_array)
+            )
             promoted = True
-        try:
-            computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, other_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "sub", "input: Array; other: Array | Scalar; *; alpha: Scalar", (input, other, alpha)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = sub_kernel(input_array, other_array, alpha=alpha)
+    except Exception as error:
+        raise refuse("sub", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(SubBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(SubBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                sub_tangent,
-                (
-                    input,
-                    other,
-                    alpha,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-sub_overwriting = overwriting(sub_kernel)
+    return finish("sub", result, (input, other, alpha)) if process.diverted else result
 
 
 def sub_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place version of sub."""
-    if overwrite(sub_overwriting, input, other, alpha):
-        return input
-    return in_place(sub, input, other, alpha=alpha)
-
-
-def sub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of sub."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else F.scaled_by(-grad, alpha)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(sub_overwriting, input, other, alpha) else in_place(sub, input, other, alpha=alpha)
 
 
 @native
@@ -395,77 +177,34 @@ def rsub_grad_of_input(grad: Any, alpha: Any, owned: bool = False) -> Any:
     return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
 
 
-class RsubNode(Node):
-    """Gradient of rsub."""
-
+class RsubNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("alpha",)
-    saved_alpha: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
+    operation = "rsub"
+    shown = "RsubBackward1"
+    value_names = ("alpha",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = rsub_grad_of_input(grad, alpha, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = rsub_grad_of_input(grad, self.saved_alpha, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = grad
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else F.scaled_by(-grad, alpha)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = grad
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-
-RsubNode.__name__ = RsubNode.__qualname__ = "RsubBackward1"
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """Subtract `input`, scaled by `alpha`, from the number `other`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rsub, (input, other), {"alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("rsub", out, rsub(input, other, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("rsub", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("rsub", (input, other, alpha), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     try:
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
         input_array = input._array
         other_array: Any = other._array if other_is_tensor else other
         promoted = False
@@ -475,72 +214,30 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
                 promoted = True
         elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
             if is_foreign(other_array):
-                return ask_foreign(rsub, (input, other), {"alpha": alpha, "out": out})
-            other_array = as_number_argument("rsub", "other", other_array)
-            input_array, other_array = promote_for_subtraction(input_array, other_array)
+                return ask_foreign_of("rsub", locals(), out)
+            input_array, other_array = promote_for_subtraction(
+                input_array, as_number_argument("rsub", "other", other_array)
+            )
             promoted = True
-        try:
-            computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, other_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "rsub", "input: Array; other: Array | Scalar; *; alpha: Scalar", (input, other, alpha)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = rsub_kernel(input_array, other_array, alpha=alpha)
+    except Exception as error:
+        raise refuse("rsub", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(RsubNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(RsubNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                rsub_tangent,
-                (
-                    input,
-                    other,
-                    alpha,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def rsub_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of rsub."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else F.scaled_by(-grad, alpha)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad))
-    return sum_of_terms(terms, result)
+    return finish("rsub", result, (input, other, alpha)) if process.diverted else result
 
 
 @native
@@ -548,145 +245,56 @@ def rsub_tensor_grad_of_input(grad: Any, alpha: Any, owned: bool = False) -> Any
     return -grad if alpha == 1 else scaled_by_kernel(-grad, alpha)
 
 
-class RsubTensorNode(Node):
-    """Gradient of rsub_tensor."""
-
+class RsubTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("alpha",)
-    saved_alpha: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
+    operation = "rsub_tensor"
+    shown = "RsubBackward0"
+    value_names = ("alpha",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = rsub_tensor_grad_of_input(grad, alpha, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = rsub_tensor_grad_of_input(grad, self.saved_alpha, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = grad
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        alpha = self.saved_alpha
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = -grad if alpha == 1 else F.scaled_by(-grad, alpha)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = grad
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-
-RsubTensorNode.__name__ = RsubTensorNode.__qualname__ = "RsubBackward0"
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """Subtract `input`, scaled by `alpha`, from the tensor `other`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("rsub", out, rsub_tensor(input, other, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("rsub", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(rsub_tensor, (input, other), {"alpha": alpha, "out": out})
-        other = as_tensor_argument("rsub", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("rsub_tensor", (input, other, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
         input_array = input._array
         other_array = other._array
         promoted = False
         if input_array.dtype is not other_array.dtype:
             input_array, other_array = promote_for_subtraction(input_array, other_array)
             promoted = True
-        try:
-            computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, other_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "rsub", "input: Array; other: Array; *; alpha: Scalar", (input, other, alpha)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = rsub_tensor_kernel(input_array, other_array, alpha=alpha)
+    except Exception as error:
+        raise refuse("rsub_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(RsubTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(RsubTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                rsub_tensor_tangent,
-                (
-                    input,
-                    other,
-                    alpha,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def rsub_tensor_tangent(result: Any, input: Any, other: Any, alpha: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of rsub_tensor."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad if alpha == 1 else F.scaled_by(-grad, alpha)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad))
-    return sum_of_terms(terms, result)
+    return finish("rsub_tensor", result, (input, other, alpha)) if process.diverted else result
 
 
 @native
@@ -699,29 +307,17 @@ def mul_grad_of_other(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * input.conjugate()
 
 
-class MulBackward0(Node):
-    """Gradient of mul."""
-
+class MulBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "mul"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if self.saved_other_version >= 0:
@@ -729,63 +325,23 @@ class MulBackward0(Node):
                     raise_stale(self, "other")
                 other = other._array
             grad_of_input = mul_grad_of_input(grad, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_other = mul_grad_of_other(grad, input, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = grad * conjugate(other)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_other = grad * conjugate(input)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = mul_grad_of_other(grad, input._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Multiply element by element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mul, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mul", out, mul(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mul, (input, other), {"out": out})
-        input = as_tensor_argument("mul", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("mul", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -796,34 +352,27 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(mul, (input, other), {"out": out})
-        other_array = as_number_argument("mul", "other", other_array)
-        input_array, other_array = promote_for_product(input_array, other_array)
+            return ask_foreign_of("mul", locals(), out)
+        input_array, other_array = promote_for_product(input_array, as_number_argument("mul", "other", other_array))
         promoted = True
     try:
         computed: Any = mul_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("mul", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(MulBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(MulBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
+            node.broadcast = shapes_and_dtypes((input, other))
         if other_is_tensor and other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -831,48 +380,12 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             node.saved_other = other
             if other_is_tensor:
                 node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                mul_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-mul_overwriting = overwriting(mul_kernel)
+    return finish("mul", result, (input, other)) if process.diverted else result
 
 
 def mul_(input: Tensor, other: Any) -> Tensor:
     """In-place version of mul."""
-    if overwrite(mul_overwriting, input, other):
-        return input
-    return in_place(mul, input, other)
-
-
-def mul_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of mul."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(other)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * conjugate(input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(mul_overwriting, input, other) else in_place(mul, input, other)
 
 
 @native
@@ -885,112 +398,46 @@ def div_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) ->
     return -grad * (input / other / other).conjugate()
 
 
-class DivBackward0(Node):
-    """Gradient of div."""
-
+class DivBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "div"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if self.saved_other_version >= 0:
                 if other._counter is not None and other._counter.value != self.saved_other_version:
                     raise_stale(self, "other")
                 other = other._array
-                if half:
-                    other = widen_half(other)
             grad_of_input = div_grad_of_input(grad, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if self.saved_other_version >= 0:
                 if other._counter is not None and other._counter.value != self.saved_other_version:
                     raise_stale(self, "other")
                 other = other._array
-                if half:
-                    other = widen_half(other)
-            grad_of_other = div_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = grad / conjugate(other)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -grad * conjugate(input / other / other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = div_grad_of_other(grad, input._array, other, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Divide element by element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(div, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("div", out, div(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(div, (input, other), {"out": out})
-        input = as_tensor_argument("div", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("div", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1001,148 +448,66 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(div, (input, other), {"out": out})
-        other_array = as_number_argument("div", "other", other_array)
-        input_array, other_array = promote_for_quotient(input_array, other_array)
+            return ask_foreign_of("div", locals(), out)
+        input_array, other_array = promote_for_quotient(input_array, as_number_argument("div", "other", other_array))
         promoted = True
     try:
         computed: Any = div_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("div", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(DivBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(DivBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
+            node.broadcast = shapes_and_dtypes((input, other))
         if other_is_tensor and other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         if other_is_tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                div_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-div_overwriting = overwriting(div_kernel)
+    return finish("div", result, (input, other)) if process.diverted else result
 
 
 def div_(input: Tensor, other: Any) -> Tensor:
     """In-place version of div."""
-    if overwrite(div_overwriting, input, other):
-        return input
-    return in_place(div, input, other)
+    return input if overwrite(div_overwriting, input, other) else in_place(div, input, other)
 
 
-def div_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of div."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(other)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad * conjugate(input / other / other)))
-    return sum_of_terms(terms, result)
-
-
-class DivRoundedNode(Node):
-    """Gradient of div_rounded."""
-
+class DivRoundedNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "div_rounded"
+    shown = "DivBackward2"
     fresh = (True, True)
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = zeros_of_kernel(grad)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = zeros_of_kernel(grad)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = F.zeros_of(grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = F.zeros_of(grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-
-DivRoundedNode.__name__ = DivRoundedNode.__qualname__ = "DivBackward2"
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = None) -> Tensor:
     """Divide and round towards zero ("trunc") or down ("floor")."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(div_rounded, (input, other, rounding_mode), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("div", out, div_rounded(input, other, rounding_mode))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
-        input = as_tensor_argument("div", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("div_rounded", (input, other, rounding_mode), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     try:
         input_array = input._array
@@ -1154,59 +519,27 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
                 promoted = True
         elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
             if is_foreign(other_array):
-                return ask_foreign(div_rounded, (input, other, rounding_mode), {"out": out})
-            other_array = as_number_argument("div", "other", other_array)
-            input_array, other_array = promote_for_product(input_array, other_array)
+                return ask_foreign_of("div_rounded", locals(), out)
+            input_array, other_array = promote_for_product(input_array, as_number_argument("div", "other", other_array))
             promoted = True
-        try:
-            computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, other_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "div", "input: Array; other: Array | Scalar; rounding_mode: str", (input, other, rounding_mode)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = div_rounded_kernel(input_array, other_array, rounding_mode)
+    except Exception as error:
+        raise refuse("div_rounded", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(DivRoundedNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(DivRoundedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or (other_is_tensor and other_array.shape != node.shape):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                div_rounded_tangent,
-                (
-                    input,
-                    other,
-                    rounding_mode,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
+            node.broadcast = shapes_and_dtypes((input, other))
+    return finish("div_rounded", result, (input, other, rounding_mode)) if process.diverted else result
 
 
 def div_rounded_(input: Tensor, other: Any, rounding_mode: Any) -> Tensor:
@@ -1214,35 +547,11 @@ def div_rounded_(input: Tensor, other: Any, rounding_mode: Any) -> Tensor:
     return in_place(div_rounded, input, other, rounding_mode)
 
 
-def div_rounded_tangent(
-    result: Any, input: Any, other: Any, rounding_mode: Any, input_tangent: Any, other_tangent: Any
-) -> Any:
-    """Tangent of div_rounded."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
 def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Divide and round down."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(floor_divide, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("floor_divide", out, floor_divide(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(floor_divide, (input, other), {"out": out})
-        input = as_tensor_argument("floor_divide", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("floor_divide", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1253,64 +562,34 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(floor_divide, (input, other), {"out": out})
-        other_array = as_number_argument("floor_divide", "other", other_array)
-        input_array, other_array = promote_for_product(input_array, other_array)
+            return ask_foreign_of("floor_divide", locals(), out)
+        input_array, other_array = promote_for_product(
+            input_array, as_number_argument("floor_divide", "other", other_array)
+        )
         promoted = True
     try:
         computed: Any = floor_divide_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("floor_divide", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (other_is_tensor and other._requires_grad)):
-        node = new_node(NotImplementedNode)
-        node.operation = "aten::floor_divide"
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(NotImplementedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.output_count = 1
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                floor_divide_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-floor_divide_overwriting = overwriting(floor_divide_kernel)
+        node.operation, node.output_count = "aten::floor_divide", 1
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("floor_divide", result, (input, other)) if process.diverted else result
 
 
 def floor_divide_(input: Tensor, other: Any) -> Tensor:
     """In-place version of floor_divide."""
-    if overwrite(floor_divide_overwriting, input, other):
-        return input
-    return in_place(floor_divide, input, other)
-
-
-def floor_divide_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of floor_divide."""
-    raise forward_not_implemented("floor_divide")
+    return input if overwrite(floor_divide_overwriting, input, other) else in_place(floor_divide, input, other)
 
 
 @native
@@ -1318,110 +597,40 @@ def remainder_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = Fal
     return -grad * div_rounded_kernel(input, other, "floor")
 
 
-class RemainderNode(Node):
-    """Gradient of remainder."""
-
+class RemainderNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "remainder"
+    shown = "RemainderBackward1"
+    tensor_names = ("input", "other")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = remainder_grad_of_other(grad, input, other, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -grad * F.div_rounded(input, other, "floor")
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-
-
-RemainderNode.__name__ = RemainderNode.__qualname__ = "RemainderBackward1"
+            grad_of_other = remainder_grad_of_other(grad, input._array, other._array, owned and edges[0] is None)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The remainder of a division rounded down: it has the sign of `other`; zero has that of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(remainder, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("remainder", out, remainder(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(remainder, (input, other), {"out": out})
-        input = as_tensor_argument("remainder", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(remainder, (input, other), {"out": out})
-        other = as_tensor_argument("remainder", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("remainder", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1431,121 +640,50 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = remainder_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("remainder", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(RemainderNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(RemainderNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                remainder_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-remainder_overwriting = overwriting(remainder_kernel)
+    return finish("remainder", result, (input, other)) if process.diverted else result
 
 
 def remainder_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of remainder."""
-    if overwrite(remainder_overwriting, input, other):
-        return input
-    return in_place(remainder, input, other)
+    return input if overwrite(remainder_overwriting, input, other) else in_place(remainder, input, other)
 
 
-def remainder_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of remainder."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad * F.div_rounded(input, other, "floor")))
-    return sum_of_terms(terms, result)
-
-
-class RemainderScalarNode(Node):
-    """Gradient of remainder_scalar."""
-
+class RemainderScalarNode(OperationNode):
     __slots__ = ("__dict__",)
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
+    operation = "remainder_scalar"
+    shown = "RemainderBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        if self.broadcast:
-            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        grad_of_input = grads[0]
+        if self.broadcast is not None:
+            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        if self.broadcast:
-            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        return (grad_of_input,)
-
-
-RemainderScalarNode.__name__ = RemainderScalarNode.__qualname__ = "RemainderBackward0"
 
 
 def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """As remainder, by a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(remainder_scalar, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("remainder", out, remainder_scalar(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(remainder_scalar, (input, other), {"out": out})
-        input = as_tensor_argument("remainder", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("remainder_scalar", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1556,54 +694,23 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(remainder_scalar, (input, other), {"out": out})
-        other_array = as_number_argument("remainder", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("remainder_scalar", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("remainder", "other", other_array))
         promoted = True
     try:
         computed: Any = remainder_scalar_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("remainder_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RemainderScalarNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                remainder_scalar_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def remainder_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any) -> Any:
-    """Tangent of remainder_scalar."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    return sum_of_terms(terms, result)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RemainderScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input,))
+    return finish("remainder_scalar", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -1611,110 +718,40 @@ def fmod_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -
     return -grad * div_rounded_kernel(input, other, "trunc")
 
 
-class FmodNode(Node):
-    """Gradient of fmod."""
-
+class FmodNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "fmod"
+    shown = "FmodBackward1"
+    tensor_names = ("input", "other")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = fmod_grad_of_other(grad, input, other, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -grad * F.div_rounded(input, other, "trunc")
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-
-
-FmodNode.__name__ = FmodNode.__qualname__ = "FmodBackward1"
+            grad_of_other = fmod_grad_of_other(grad, input._array, other._array, owned and edges[0] is None)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The remainder of a division rounded towards zero: it has the sign of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fmod, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("fmod", out, fmod(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fmod, (input, other), {"out": out})
-        input = as_tensor_argument("fmod", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(fmod, (input, other), {"out": out})
-        other = as_tensor_argument("fmod", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("fmod", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1724,121 +761,50 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = fmod_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("fmod", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(FmodNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(FmodNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                fmod_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-fmod_overwriting = overwriting(fmod_kernel)
+    return finish("fmod", result, (input, other)) if process.diverted else result
 
 
 def fmod_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of fmod."""
-    if overwrite(fmod_overwriting, input, other):
-        return input
-    return in_place(fmod, input, other)
+    return input if overwrite(fmod_overwriting, input, other) else in_place(fmod, input, other)
 
 
-def fmod_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of fmod."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(-grad * F.div_rounded(input, other, "trunc")))
-    return sum_of_terms(terms, result)
-
-
-class FmodScalarNode(Node):
-    """Gradient of fmod_scalar."""
-
+class FmodScalarNode(OperationNode):
     __slots__ = ("__dict__",)
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
+    operation = "fmod_scalar"
+    shown = "FmodBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        if self.broadcast:
-            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+        grad_of_input = grads[0]
+        if self.broadcast is not None:
+            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        if self.broadcast:
-            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        return (grad_of_input,)
-
-
-FmodScalarNode.__name__ = FmodScalarNode.__qualname__ = "FmodBackward0"
 
 
 def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """As fmod, by a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fmod_scalar, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("fmod", out, fmod_scalar(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fmod_scalar, (input, other), {"out": out})
-        input = as_tensor_argument("fmod", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("fmod_scalar", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -1849,54 +815,23 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(fmod_scalar, (input, other), {"out": out})
-        other_array = as_number_argument("fmod", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("fmod_scalar", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("fmod", "other", other_array))
         promoted = True
     try:
         computed: Any = fmod_scalar_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("fmod_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FmodScalarNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                fmod_scalar_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def fmod_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any) -> Any:
-    """Tangent of fmod_scalar."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    return sum_of_terms(terms, result)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FmodScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input,))
+    return finish("fmod_scalar", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -1904,85 +839,35 @@ def neg_grad_of_input(grad: Any, owned: bool = False) -> Any:
     return -grad
 
 
-class NegBackward0(Node):
-    """Gradient of neg."""
-
+class NegBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "neg"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = neg_grad_of_input(grad, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = -grad
-        return (grad_of_input,)
+        return (neg_grad_of_input(grads[0], owned),)
 
 
 def neg(input: Tensor, *, out: Any = None) -> Tensor:
     """Change the sign."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(neg, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("neg", out, neg(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(neg, (input,), {"out": out})
-        input = as_tensor_argument("neg", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("neg", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = neg_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NegBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, neg_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-neg_overwriting = overwriting(neg_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NegBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("neg", result, (input,)) if process.diverted else result
 
 
 def neg_(input: Tensor) -> Tensor:
     """In-place version of neg."""
-    if overwrite(neg_overwriting, input):
-        return input
-    return in_place(
-        neg,
-        input,
-    )
-
-
-def neg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of neg."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad))
-    return sum_of_terms(terms, result)
+    return input if overwrite(neg_overwriting, input) else in_place(neg, input)
 
 
 @native
@@ -1990,112 +875,45 @@ def reciprocal_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any
     return -grad * (result * result).conjugate()
 
 
-class ReciprocalBackward0(Node):
-    """Gradient of reciprocal."""
-
+class ReciprocalBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "reciprocal"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = reciprocal_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = -grad * conjugate(result * result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (reciprocal_grad_of_input(grads[0], result._array, owned),)
 
 
 def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute 1 / input."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(reciprocal, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("reciprocal", out, reciprocal(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(reciprocal, (input,), {"out": out})
-        input = as_tensor_argument("reciprocal", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("reciprocal", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = reciprocal_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReciprocalBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReciprocalBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, reciprocal_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-reciprocal_overwriting = overwriting(reciprocal_kernel)
+    return finish("reciprocal", result, (input,)) if process.diverted else result
 
 
 def reciprocal_(input: Tensor) -> Tensor:
     """In-place version of reciprocal."""
-    if overwrite(reciprocal_overwriting, input):
-        return input
-    return in_place(
-        reciprocal,
-        input,
-    )
-
-
-def reciprocal_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of reciprocal."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(-grad * conjugate(result * result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(reciprocal_overwriting, input) else in_place(reciprocal, input)
 
 
 @native
@@ -2108,184 +926,84 @@ def addcmul_grad_of_tensor2(grad: Any, tensor1: Any, value: Any, owned: bool = F
     return grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
 
 
-class AddcmulBackward0(Node):
-    """Gradient of addcmul."""
-
+class AddcmulBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("tensor1", "tensor2", "value")
+    operation = "addcmul"
+    tensor_names = ("tensor1", "tensor2")
+    value_names = ("value",)
     fresh = (False, True, True)
-    saved_tensor1: Any = None
-    saved_tensor1_version: int = -1
-    saved_tensor2: Any = None
-    saved_tensor2_version: int = -1
-    saved_value: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    tensor1_shape: Any = None
-    tensor1_dtype: Any = None
-    tensor2_shape: Any = None
-    tensor2_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        value = self.saved_value
-        grad_of_input = None
-        grad_of_tensor1 = None
-        grad_of_tensor2 = None
+        grad_of_input = grad_of_tensor1 = grad_of_tensor2 = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
                 raise_stale(self, "tensor2")
-            tensor2 = tensor2._array
-            if half:
-                tensor2 = widen_half(tensor2)
             grad_of_tensor1 = addcmul_grad_of_tensor1(
-                grad, tensor2, value, owned and edges[0] is None and edges[2] is None
+                grad, tensor2._array, self.saved_value, owned and edges[0] is None and edges[2] is None
             )
-            if self.broadcast:
-                grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
-            elif half:
-                grad_of_tensor1 = rounded(grad_of_tensor1, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_tensor1 = sum_to_like(grad_of_tensor1, *self.broadcast[1])
         if edges[2] is not None:
             tensor1 = self.saved_tensor1
             if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
                 raise_stale(self, "tensor1")
-            tensor1 = tensor1._array
-            if half:
-                tensor1 = widen_half(tensor1)
-            grad_of_tensor2 = addcmul_grad_of_tensor2(grad, tensor1, value, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
-            elif half:
-                grad_of_tensor2 = rounded(grad_of_tensor2, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_tensor1,
-            grad_of_tensor2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        value = self.saved_value
-        grad_of_input = None
-        grad_of_tensor1 = None
-        grad_of_tensor2 = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            tensor2 = self.unpack("tensor2")
-            grad_of_tensor1 = grad * conjugate(tensor2 if value == 1 else tensor2 * value)
-            if self.broadcast:
-                grad_of_tensor1 = F.sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
-        if edges[2] is not None:
-            tensor1 = self.unpack("tensor1")
-            grad_of_tensor2 = grad * conjugate(tensor1 if value == 1 else tensor1 * value)
-            if self.broadcast:
-                grad_of_tensor2 = F.sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
-        return (
-            grad_of_input,
-            grad_of_tensor1,
-            grad_of_tensor2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_tensor1 = None
-        self.saved_tensor2 = None
+            grad_of_tensor2 = addcmul_grad_of_tensor2(
+                grad, tensor1._array, self.saved_value, owned and edges[0] is None
+            )
+            if self.broadcast is not None:
+                grad_of_tensor2 = sum_to_like(grad_of_tensor2, *self.broadcast[2])
+        return (grad_of_input, grad_of_tensor1, grad_of_tensor2)
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Any = None) -> Tensor:
     """Add `value * tensor1 * tensor2` to `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("addcmul", out, addcmul(input, tensor1, tensor2, value=value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
-        input = as_tensor_argument("addcmul", "input", 1, input)
-    if not isinstance(tensor1, TensorBase):
-        if is_foreign(tensor1):
-            return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
-        tensor1 = as_tensor_argument("addcmul", "tensor1", 2, tensor1)
-    if not isinstance(tensor2, TensorBase):
-        if is_foreign(tensor2):
-            return ask_foreign(addcmul, (input, tensor1, tensor2), {"value": value, "out": out})
-        tensor2 = as_tensor_argument("addcmul", "tensor2", 3, tensor2)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(tensor1, TensorBase)
+        or not isinstance(tensor2, TensorBase)
+    ):
+        if (taken := divert("addcmul", (input, tensor1, tensor2, value), out)) is not PROCEED:
+            return taken
     try:
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
         input_array = input._array
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array
         promoted = False
-        (
-            (
-                input_array,
-                tensor1_array,
-                tensor2_array,
-            ),
-            promoted,
-        ) = promote_many(input_array, tensor1_array, tensor2_array)
-        try:
-            computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "addcmul",
-            "input: Array; tensor1: Array; tensor2: Array; *; value: Scalar",
-            (input, tensor1, tensor2, value),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        (input_array, tensor1_array, tensor2_array), promoted = promote_many(input_array, tensor1_array, tensor2_array)
+        computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    except Exception as error:
+        raise refuse("addcmul", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
-        node = new_node(AddcmulBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AddcmulBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tensor1._edge or gradient_edge(tensor1)) if tensor1._requires_grad else None,
             (tensor2._edge or gradient_edge(tensor2)) if tensor2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if (
             promoted
-            or input_array.shape != node.shape
-            or tensor1_array.shape != node.shape
-            or tensor2_array.shape != node.shape
+            or input_array.shape != computed.shape
+            or tensor1_array.shape != computed.shape
+            or tensor2_array.shape != computed.shape
         ):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.tensor1_shape = tensor1._array.shape
-            node.tensor1_dtype = tensor1._array.dtype
-            node.tensor2_shape = tensor2._array.shape
-            node.tensor2_dtype = tensor2._array.dtype
+            node.broadcast = shapes_and_dtypes((input, tensor1, tensor2))
         if tensor2._requires_grad:
             node.saved_tensor1 = tensor1
             node.saved_tensor1_version = tensor1._counter.value if tensor1._counter is not None else 0
@@ -2293,63 +1011,16 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             node.saved_tensor2 = tensor2
             node.saved_tensor2_version = tensor2._counter.value if tensor2._counter is not None else 0
         node.saved_value = value
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, tensor1, tensor2):
-            carry_tangents(
-                result,
-                addcmul_tangent,
-                (
-                    input,
-                    tensor1,
-                    tensor2,
-                    value,
-                ),
-                (
-                    input,
-                    tensor1,
-                    tensor2,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-addcmul_overwriting = overwriting(addcmul_kernel)
+    return finish("addcmul", result, (input, tensor1, tensor2, value)) if process.diverted else result
 
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place version of addcmul."""
-    if overwrite(addcmul_overwriting, input, tensor1, tensor2, value):
-        return input
-    return in_place(addcmul, input, tensor1, tensor2, value=value)
-
-
-def addcmul_tangent(
-    result: Any,
-    input: Any,
-    tensor1: Any,
-    tensor2: Any,
-    value: Any,
-    input_tangent: Any,
-    tensor1_tangent: Any,
-    tensor2_tangent: Any,
-) -> Any:
-    """Tangent of addcmul."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if tensor1_tangent is not None:
-        grad = conjugate(tensor1_tangent)
-        terms.append(conjugate(grad * conjugate(tensor2 if value == 1 else tensor2 * value)))
-    if tensor2_tangent is not None:
-        grad = conjugate(tensor2_tangent)
-        terms.append(conjugate(grad * conjugate(tensor1 if value == 1 else tensor1 * value)))
-    return sum_of_terms(terms, result)
+    return (
+        input
+        if overwrite(addcmul_overwriting, input, tensor1, tensor2, value)
+        else in_place(addcmul, input, tensor1, tensor2, value=value)
+    )
 
 
 @native
@@ -2362,191 +1033,87 @@ def addcdiv_grad_of_tensor2(grad: Any, tensor1: Any, tensor2: Any, value: Any, o
     return -grad * (value * tensor1 / (tensor2 * tensor2)).conjugate()
 
 
-class AddcdivBackward0(Node):
-    """Gradient of addcdiv."""
-
+class AddcdivBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("tensor1", "tensor2", "value")
+    operation = "addcdiv"
+    tensor_names = ("tensor1", "tensor2")
+    value_names = ("value",)
     fresh = (False, True, True)
-    saved_tensor1: Any = None
-    saved_tensor1_version: int = -1
-    saved_tensor2: Any = None
-    saved_tensor2_version: int = -1
-    saved_value: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    tensor1_shape: Any = None
-    tensor1_dtype: Any = None
-    tensor2_shape: Any = None
-    tensor2_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        value = self.saved_value
-        grad_of_input = None
-        grad_of_tensor1 = None
-        grad_of_tensor2 = None
+        grad_of_input = grad_of_tensor1 = grad_of_tensor2 = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
                 raise_stale(self, "tensor2")
-            tensor2 = tensor2._array
-            if half:
-                tensor2 = widen_half(tensor2)
             grad_of_tensor1 = addcdiv_grad_of_tensor1(
-                grad, tensor2, value, owned and edges[0] is None and edges[2] is None
+                grad, tensor2._array, self.saved_value, owned and edges[0] is None and edges[2] is None
             )
-            if self.broadcast:
-                grad_of_tensor1 = sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
-            elif half:
-                grad_of_tensor1 = rounded(grad_of_tensor1, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_tensor1 = sum_to_like(grad_of_tensor1, *self.broadcast[1])
         if edges[2] is not None:
             tensor1 = self.saved_tensor1
             if tensor1._counter is not None and tensor1._counter.value != self.saved_tensor1_version:
                 raise_stale(self, "tensor1")
-            tensor1 = tensor1._array
-            if half:
-                tensor1 = widen_half(tensor1)
             tensor2 = self.saved_tensor2
             if tensor2._counter is not None and tensor2._counter.value != self.saved_tensor2_version:
                 raise_stale(self, "tensor2")
-            tensor2 = tensor2._array
-            if half:
-                tensor2 = widen_half(tensor2)
-            grad_of_tensor2 = addcdiv_grad_of_tensor2(grad, tensor1, tensor2, value, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_tensor2 = sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
-            elif half:
-                grad_of_tensor2 = rounded(grad_of_tensor2, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_tensor1,
-            grad_of_tensor2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        value = self.saved_value
-        grad_of_input = None
-        grad_of_tensor1 = None
-        grad_of_tensor2 = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            tensor2 = self.unpack("tensor2")
-            grad_of_tensor1 = grad * conjugate(value / tensor2)
-            if self.broadcast:
-                grad_of_tensor1 = F.sum_to_like(grad_of_tensor1, self.tensor1_shape, self.tensor1_dtype)
-        if edges[2] is not None:
-            tensor1 = self.unpack("tensor1")
-            tensor2 = self.unpack("tensor2")
-            grad_of_tensor2 = -grad * conjugate(value * tensor1 / (tensor2 * tensor2))
-            if self.broadcast:
-                grad_of_tensor2 = F.sum_to_like(grad_of_tensor2, self.tensor2_shape, self.tensor2_dtype)
-        return (
-            grad_of_input,
-            grad_of_tensor1,
-            grad_of_tensor2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_tensor1 = None
-        self.saved_tensor2 = None
+            grad_of_tensor2 = addcdiv_grad_of_tensor2(
+                grad, tensor1._array, tensor2._array, self.saved_value, owned and edges[0] is None
+            )
+            if self.broadcast is not None:
+                grad_of_tensor2 = sum_to_like(grad_of_tensor2, *self.broadcast[2])
+        return (grad_of_input, grad_of_tensor1, grad_of_tensor2)
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Any = None) -> Tensor:
     """Add `value * tensor1 / tensor2` to `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("addcdiv", out, addcdiv(input, tensor1, tensor2, value=value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
-        input = as_tensor_argument("addcdiv", "input", 1, input)
-    if not isinstance(tensor1, TensorBase):
-        if is_foreign(tensor1):
-            return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
-        tensor1 = as_tensor_argument("addcdiv", "tensor1", 2, tensor1)
-    if not isinstance(tensor2, TensorBase):
-        if is_foreign(tensor2):
-            return ask_foreign(addcdiv, (input, tensor1, tensor2), {"value": value, "out": out})
-        tensor2 = as_tensor_argument("addcdiv", "tensor2", 3, tensor2)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(tensor1, TensorBase)
+        or not isinstance(tensor2, TensorBase)
+    ):
+        if (taken := divert("addcdiv", (input, tensor1, tensor2, value), out)) is not PROCEED:
+            return taken
     try:
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
         input_array = input._array
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array
         promoted = False
-        (
-            (
-                input_array,
-                tensor1_array,
-                tensor2_array,
-            ),
-            promoted,
-        ) = promote_many(input_array, tensor1_array, tensor2_array)
-        try:
-            computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, tensor1_array, tensor2_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "addcdiv",
-            "input: Array; tensor1: Array; tensor2: Array; *; value: Scalar",
-            (input, tensor1, tensor2, value),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        (input_array, tensor1_array, tensor2_array), promoted = promote_many(input_array, tensor1_array, tensor2_array)
+        computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
+    except Exception as error:
+        raise refuse("addcdiv", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad):
-        node = new_node(AddcdivBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AddcdivBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tensor1._edge or gradient_edge(tensor1)) if tensor1._requires_grad else None,
             (tensor2._edge or gradient_edge(tensor2)) if tensor2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if (
             promoted
-            or input_array.shape != node.shape
-            or tensor1_array.shape != node.shape
-            or tensor2_array.shape != node.shape
+            or input_array.shape != computed.shape
+            or tensor1_array.shape != computed.shape
+            or tensor2_array.shape != computed.shape
         ):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.tensor1_shape = tensor1._array.shape
-            node.tensor1_dtype = tensor1._array.dtype
-            node.tensor2_shape = tensor2._array.shape
-            node.tensor2_dtype = tensor2._array.dtype
+            node.broadcast = shapes_and_dtypes((input, tensor1, tensor2))
         if tensor2._requires_grad:
             node.saved_tensor1 = tensor1
             node.saved_tensor1_version = tensor1._counter.value if tensor1._counter is not None else 0
@@ -2554,82 +1121,23 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             node.saved_tensor2 = tensor2
             node.saved_tensor2_version = tensor2._counter.value if tensor2._counter is not None else 0
         node.saved_value = value
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, tensor1, tensor2):
-            carry_tangents(
-                result,
-                addcdiv_tangent,
-                (
-                    input,
-                    tensor1,
-                    tensor2,
-                    value,
-                ),
-                (
-                    input,
-                    tensor1,
-                    tensor2,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-addcdiv_overwriting = overwriting(addcdiv_kernel)
+    return finish("addcdiv", result, (input, tensor1, tensor2, value)) if process.diverted else result
 
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place version of addcdiv."""
-    if overwrite(addcdiv_overwriting, input, tensor1, tensor2, value):
-        return input
-    return in_place(addcdiv, input, tensor1, tensor2, value=value)
-
-
-def addcdiv_tangent(
-    result: Any,
-    input: Any,
-    tensor1: Any,
-    tensor2: Any,
-    value: Any,
-    input_tangent: Any,
-    tensor1_tangent: Any,
-    tensor2_tangent: Any,
-) -> Any:
-    """Tangent of addcdiv."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if tensor1_tangent is not None:
-        grad = conjugate(tensor1_tangent)
-        terms.append(conjugate(grad * conjugate(value / tensor2)))
-    if tensor2_tangent is not None:
-        grad = conjugate(tensor2_tangent)
-        terms.append(conjugate(-grad * conjugate(value * tensor1 / (tensor2 * tensor2))))
-    return sum_of_terms(terms, result)
+    return (
+        input
+        if overwrite(addcdiv_overwriting, input, tensor1, tensor2, value)
+        else in_place(addcdiv, input, tensor1, tensor2, value=value)
+    )
 
 
 def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The greatest common divisor of integers."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(gcd, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("gcd", out, gcd(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(gcd, (input, other), {"out": out})
-        input = as_tensor_argument("gcd", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(gcd, (input, other), {"out": out})
-        other = as_tensor_argument("gcd", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("gcd", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
@@ -2637,14 +1145,10 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = gcd_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("gcd", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("gcd", result, (input, other)) if process.diverted else result
 
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
@@ -2654,21 +1158,9 @@ def gcd_(input: Tensor, other: Tensor) -> Tensor:
 
 def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The least common multiple of integers, never negative."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(lcm, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("lcm", out, lcm(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(lcm, (input, other), {"out": out})
-        input = as_tensor_argument("lcm", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(lcm, (input, other), {"out": out})
-        other = as_tensor_argument("lcm", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("lcm", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
@@ -2676,14 +1168,10 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = lcm_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("lcm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("lcm", result, (input, other)) if process.diverted else result
 
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
@@ -2691,66 +1179,25 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
     return in_place(lcm, input, other)
 
 
-class ConjBackward0(Node):
-    """Gradient of conj."""
-
+class ConjBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "conj"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad.conjugate()
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = conjugate(grad)
-        return (grad_of_input,)
+        return (grads[0].conjugate(),)
 
 
 def conj(input: Tensor, *, out: Any = None) -> Tensor:
     """The complex conjugate; a real array is returned as it is."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(conj, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("conj", out, conj(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(conj, (input,), {"out": out})
-        input = as_tensor_argument("conj", "input", 1, input)
-    input_array = input._array
-    computed: Any = conj_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("conj", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = conj_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ConjBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, conj_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def conj_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of conj."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return conj(input_tangent)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ConjBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("conj", result, (input,)) if process.diverted else result

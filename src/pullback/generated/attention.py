@@ -5,57 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
-from pullback.kernels.attention import attention_allowed as attention_allowed_kernel
-from pullback.kernels.attention import attention_back as attention_back_kernel
-from pullback.kernels.attention import attention_bias as attention_bias_kernel
-from pullback.kernels.attention import attention_fused as attention_fused_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.attention import (
+    attention_allowed as attention_allowed_kernel, attention_back as attention_back_kernel,
+    attention_bias as attention_bias_kernel, attention_fused as attention_fused_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, process, raise_stale,
+    refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class AttentionFusedNode(Node):
-    """Gradient of attention_fused."""
-
+class AttentionFusedNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("query", "key", "value", "attn_mask", "result", "logsumexp", "is_causal", "scale")
+    operation = "attention_fused"
+    shown = "ScaledDotProductFlashAttentionForCpuBackward0"
+    tensor_names = ("query", "key", "value", "attn_mask", "result", "logsumexp")
+    value_names = ("is_causal", "scale")
     output_count = 2
-    saved_query: Any = None
-    saved_query_version: int = -1
-    saved_key: Any = None
-    saved_key_version: int = -1
-    saved_value: Any = None
-    saved_value_version: int = -1
-    saved_attn_mask: Any = None
-    saved_attn_mask_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_logsumexp: Any = None
-    saved_logsumexp_version: int = -1
-    saved_is_causal: Any = None
-    saved_scale: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        is_causal = self.saved_is_causal
-        scale = self.saved_scale
         attn_mask = self.saved_attn_mask
         if self.saved_attn_mask_version >= 0:
             if attn_mask._counter is not None and attn_mask._counter.value != self.saved_attn_mask_version:
@@ -81,120 +55,50 @@ class AttentionFusedNode(Node):
         if value._counter is not None and value._counter.value != self.saved_value_version:
             raise_stale(self, "value")
         value = value._array
-        parts = attention_back_kernel(grad, query, key, value, attn_mask, is_causal, scale, result, logsumexp)
-        grad_of_query = None
-        grad_of_key = None
-        grad_of_value = None
-        if edges[0] is not None:
-            grad_of_query = parts[0]
-        if edges[1] is not None:
-            grad_of_key = parts[1]
-        if edges[2] is not None:
-            grad_of_value = parts[2]
-        return (
-            grad_of_query,
-            grad_of_key,
-            grad_of_value,
+        parts = attention_back_kernel(
+            grad, query, key, value, attn_mask, self.saved_is_causal, self.saved_scale, result, logsumexp
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        is_causal = self.saved_is_causal
-        scale = self.saved_scale
-        attn_mask = self.unpack("attn_mask")
-        key = self.unpack("key")
-        logsumexp = self.unpack("logsumexp")
-        query = self.unpack("query")
-        result = self.unpack("result")
-        value = self.unpack("value")
-        parts = F.attention_back(grad, query, key, value, attn_mask, is_causal, scale, result, logsumexp)
-        grad_of_query = None
-        grad_of_key = None
-        grad_of_value = None
-        if edges[0] is not None:
-            grad_of_query = parts[0]
-        if edges[1] is not None:
-            grad_of_key = parts[1]
-        if edges[2] is not None:
-            grad_of_value = parts[2]
         return (
-            grad_of_query,
-            grad_of_key,
-            grad_of_value,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
         )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_query = None
-        self.saved_key = None
-        self.saved_value = None
-        self.saved_attn_mask = None
-        self.saved_result = None
-        self.saved_logsumexp = None
-
-
-AttentionFusedNode.__name__ = AttentionFusedNode.__qualname__ = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 
 def attention_fused(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
 ) -> Any:
     """softmax(query @ key.T * scale + mask) @ value over (N, H, L, E), and the log-sum-exp of each row of scores."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(query, TensorBase):
-        if is_foreign(query):
-            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
-        query = as_tensor_argument("attention_fused", "query", 1, query)
-    if not isinstance(key, TensorBase):
-        if is_foreign(key):
-            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
-        key = as_tensor_argument("attention_fused", "key", 2, key)
-    if not isinstance(value, TensorBase):
-        if is_foreign(value):
-            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
-        value = as_tensor_argument("attention_fused", "value", 3, value)
-    if attn_mask is not None and not isinstance(attn_mask, TensorBase):
-        if is_foreign(attn_mask):
-            return ask_foreign(attention_fused, (query, key, value, attn_mask, is_causal, scale), {})
-        attn_mask = as_tensor_argument("attention_fused", "attn_mask", 4, attn_mask)
-    if is_causal is not False and is_causal is not True:
-        raise not_a_bool("attention_fused", "is_causal", is_causal)
+    if (
+        process.diverted
+        or not isinstance(query, TensorBase)
+        or not isinstance(key, TensorBase)
+        or not isinstance(value, TensorBase)
+        or (attn_mask is not None and not isinstance(attn_mask, TensorBase))
+        or type(is_causal) is not bool
+    ):
+        if (taken := divert("attention_fused", (query, key, value, attn_mask, is_causal, scale))) is not PROCEED:
+            return taken
     try:
-        if type(scale) is not float and type(scale) not in NUMBERS:
-            scale = plain_float(scale)
-        query_array = query._array
-        key_array = key._array
-        value_array = value._array
-        attn_mask_array = None if attn_mask is None else attn_mask._array
+        scale = scale if type(scale) is float or type(scale) in NUMBERS else plain_float(scale)
         result_value, logsumexp_value = attention_fused_kernel(
-            query_array, key_array, value_array, attn_mask_array, is_causal, scale
+            query._array, key._array, value._array, None if attn_mask is None else attn_mask._array, is_causal, scale
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "attention_fused",
-            "query: Array; key: Array; value: Array; attn_mask: Array | None; is_causal: bool; scale: float",
-            (query, key, value, attn_mask, is_causal, scale),
-        ) from None
+    except Exception as error:
+        raise refuse("attention_fused", error, locals()) from None
     result = new_tensor(as_array(result_value))
     logsumexp = new_tensor(as_array(logsumexp_value))
-    if record and (query._requires_grad or key._requires_grad or value._requires_grad):
-        node = new_node(AttentionFusedNode)
+    if (query._requires_grad or key._requires_grad or value._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AttentionFusedNode)
         node.next_edges = (
             (query._edge or gradient_edge(query)) if query._requires_grad else None,
             (key._edge or gradient_edge(key)) if key._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((result, logsumexp))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result, logsumexp))
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_query = query
         node.saved_query_version = query._counter.value if query._counter is not None else 0
         node.saved_key = key
@@ -206,144 +110,52 @@ def attention_fused(
             node.saved_attn_mask_version = attn_mask._counter.value if attn_mask._counter is not None else 0
         node.saved_is_causal = is_causal
         node.saved_scale = scale
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
         node.saved_logsumexp = SavedOutput(logsumexp, 1)
         node.saved_logsumexp_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(query, key, value):
-            carry_tangents(
-                (result, logsumexp),
-                attention_fused_tangent,
-                (
-                    query,
-                    key,
-                    value,
-                    attn_mask,
-                    is_causal,
-                    scale,
-                ),
-                (
-                    query,
-                    key,
-                    value,
-                ),
-            )
-        note_inference((result, logsumexp))
-    return (result, logsumexp)
-
-
-def attention_fused_tangent(
-    result: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any,
-    is_causal: Any,
-    scale: Any,
-    query_tangent: Any,
-    key_tangent: Any,
-    value_tangent: Any,
-) -> Any:
-    """Tangent of attention_fused."""
-    return double_pullback(
-        lambda xs: attention_fused(xs[0], xs[1], xs[2], attn_mask, is_causal, scale),
-        (
-            query,
-            key,
-            value,
-        ),
-        (
-            query_tangent,
-            key_tangent,
-            value_tangent,
-        ),
-    )
+    return finish("attention_fused", (result, logsumexp), locals()) if process.diverted else (result, logsumexp)
 
 
 def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
     """What is added to the scores; a large negative number, not an infinite one, where a key may not be seen."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(attention_bias, (query, key, attn_mask, is_causal), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(query, TensorBase):
-        if is_foreign(query):
-            return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
-        query = as_tensor_argument("attention_bias", "query", 1, query)
-    if not isinstance(key, TensorBase):
-        if is_foreign(key):
-            return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
-        key = as_tensor_argument("attention_bias", "key", 2, key)
-    if attn_mask is not None and not isinstance(attn_mask, TensorBase):
-        if is_foreign(attn_mask):
-            return ask_foreign(attention_bias, (query, key, attn_mask, is_causal), {})
-        attn_mask = as_tensor_argument("attention_bias", "attn_mask", 3, attn_mask)
-    if is_causal is not False and is_causal is not True:
-        raise not_a_bool("attention_bias", "is_causal", is_causal)
+    if (
+        process.diverted
+        or not isinstance(query, TensorBase)
+        or not isinstance(key, TensorBase)
+        or (attn_mask is not None and not isinstance(attn_mask, TensorBase))
+        or type(is_causal) is not bool
+    ):
+        if (taken := divert("attention_bias", (query, key, attn_mask, is_causal))) is not PROCEED:
+            return taken
     try:
-        query_array = query._array
-        key_array = key._array
-        attn_mask_array = None if attn_mask is None else attn_mask._array
-        computed: Any = attention_bias_kernel(query_array, key_array, attn_mask_array, is_causal)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "attention_bias",
-            "query: Array; key: Array; attn_mask: Array | None; is_causal: bool",
-            (query, key, attn_mask, is_causal),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = attention_bias_kernel(
+            query._array, key._array, None if attn_mask is None else attn_mask._array, is_causal
+        )
+    except Exception as error:
+        raise refuse("attention_bias", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("attention_bias", result, (query, key, attn_mask, is_causal)) if process.diverted else result
 
 
 def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
     """One where a query may see a key, else zero, shaped to broadcast against the scores."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(attention_allowed, (query, key, attn_mask, is_causal), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(query, TensorBase):
-        if is_foreign(query):
-            return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
-        query = as_tensor_argument("attention_allowed", "query", 1, query)
-    if not isinstance(key, TensorBase):
-        if is_foreign(key):
-            return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
-        key = as_tensor_argument("attention_allowed", "key", 2, key)
-    if attn_mask is not None and not isinstance(attn_mask, TensorBase):
-        if is_foreign(attn_mask):
-            return ask_foreign(attention_allowed, (query, key, attn_mask, is_causal), {})
-        attn_mask = as_tensor_argument("attention_allowed", "attn_mask", 3, attn_mask)
-    if is_causal is not False and is_causal is not True:
-        raise not_a_bool("attention_allowed", "is_causal", is_causal)
+    if (
+        process.diverted
+        or not isinstance(query, TensorBase)
+        or not isinstance(key, TensorBase)
+        or (attn_mask is not None and not isinstance(attn_mask, TensorBase))
+        or type(is_causal) is not bool
+    ):
+        if (taken := divert("attention_allowed", (query, key, attn_mask, is_causal))) is not PROCEED:
+            return taken
     try:
-        query_array = query._array
-        key_array = key._array
-        attn_mask_array = None if attn_mask is None else attn_mask._array
-        computed: Any = attention_allowed_kernel(query_array, key_array, attn_mask_array, is_causal)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "attention_allowed",
-            "query: Array; key: Array; attn_mask: Array | None; is_causal: bool",
-            (query, key, attn_mask, is_causal),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = attention_allowed_kernel(
+            query._array, key._array, None if attn_mask is None else attn_mask._array, is_causal
+        )
+    except Exception as error:
+        raise refuse("attention_allowed", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("attention_allowed", result, (query, key, attn_mask, is_causal)) if process.diverted else result

@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.recording import note_inference
-from pullback.kernels.bitwise import bitwise_and as bitwise_and_kernel
-from pullback.kernels.bitwise import bitwise_left_shift as bitwise_left_shift_kernel
-from pullback.kernels.bitwise import bitwise_not as bitwise_not_kernel
-from pullback.kernels.bitwise import bitwise_or as bitwise_or_kernel
-from pullback.kernels.bitwise import bitwise_right_shift as bitwise_right_shift_kernel
-from pullback.kernels.bitwise import bitwise_xor as bitwise_xor_kernel
-from pullback.kernels.bitwise import logical_and as logical_and_kernel
-from pullback.kernels.bitwise import logical_not as logical_not_kernel
-from pullback.kernels.bitwise import logical_or as logical_or_kernel
-from pullback.kernels.bitwise import logical_xor as logical_xor_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.bitwise import (
+    bitwise_and as bitwise_and_kernel, bitwise_left_shift as bitwise_left_shift_kernel,
+    bitwise_not as bitwise_not_kernel, bitwise_or as bitwise_or_kernel,
+    bitwise_right_shift as bitwise_right_shift_kernel, bitwise_xor as bitwise_xor_kernel,
+    logical_and as logical_and_kernel, logical_not as logical_not_kernel, logical_or as logical_or_kernel,
+    logical_xor as logical_xor_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    PROCEED, Tensor, TensorBase, as_array, as_number_argument, ask_foreign_of, divert, finish, in_place, is_foreign,
+    ndarray, process, promote_arrays, refuse,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
 def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """And of the bits."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bitwise_and, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bitwise_and", out, bitwise_and(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bitwise_and, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_and", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bitwise_and", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -48,20 +32,15 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(bitwise_and, (input, other), {"out": out})
-        other_array = as_number_argument("bitwise_and", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("bitwise_and", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("bitwise_and", "other", other_array))
     try:
         computed: Any = bitwise_and_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("bitwise_and", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bitwise_and", result, (input, other)) if process.diverted else result
 
 
 def bitwise_and_(input: Tensor, other: Any) -> Tensor:
@@ -71,17 +50,9 @@ def bitwise_and_(input: Tensor, other: Any) -> Tensor:
 
 def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Or of the bits."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bitwise_or, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bitwise_or", out, bitwise_or(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bitwise_or, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_or", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bitwise_or", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -90,20 +61,15 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(bitwise_or, (input, other), {"out": out})
-        other_array = as_number_argument("bitwise_or", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("bitwise_or", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("bitwise_or", "other", other_array))
     try:
         computed: Any = bitwise_or_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("bitwise_or", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bitwise_or", result, (input, other)) if process.diverted else result
 
 
 def bitwise_or_(input: Tensor, other: Any) -> Tensor:
@@ -113,17 +79,9 @@ def bitwise_or_(input: Tensor, other: Any) -> Tensor:
 
 def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Exclusive or of the bits."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bitwise_xor, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bitwise_xor", out, bitwise_xor(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bitwise_xor, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_xor", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bitwise_xor", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -132,20 +90,15 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(bitwise_xor, (input, other), {"out": out})
-        other_array = as_number_argument("bitwise_xor", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("bitwise_xor", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("bitwise_xor", "other", other_array))
     try:
         computed: Any = bitwise_xor_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("bitwise_xor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bitwise_xor", result, (input, other)) if process.diverted else result
 
 
 def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
@@ -155,17 +108,9 @@ def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
 
 def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Shift the bits to the left; by the width or more (or by a negative number) nothing is left."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bitwise_left_shift, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bitwise_left_shift", out, bitwise_left_shift(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bitwise_left_shift, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_left_shift", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bitwise_left_shift", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -174,20 +119,17 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(bitwise_left_shift, (input, other), {"out": out})
-        other_array = as_number_argument("bitwise_left_shift", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("bitwise_left_shift", locals(), out)
+        input_array, other_array = promote_arrays(
+            input_array, as_number_argument("bitwise_left_shift", "other", other_array)
+        )
     try:
         computed: Any = bitwise_left_shift_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("bitwise_left_shift", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bitwise_left_shift", result, (input, other)) if process.diverted else result
 
 
 def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
@@ -197,17 +139,9 @@ def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
 
 def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Shift the bits to the right, keeping the sign; by the width or more only the sign is left."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bitwise_right_shift, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bitwise_right_shift", out, bitwise_right_shift(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bitwise_right_shift, (input, other), {"out": out})
-        input = as_tensor_argument("bitwise_right_shift", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bitwise_right_shift", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -216,20 +150,17 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(bitwise_right_shift, (input, other), {"out": out})
-        other_array = as_number_argument("bitwise_right_shift", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("bitwise_right_shift", locals(), out)
+        input_array, other_array = promote_arrays(
+            input_array, as_number_argument("bitwise_right_shift", "other", other_array)
+        )
     try:
         computed: Any = bitwise_right_shift_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("bitwise_right_shift", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bitwise_right_shift", result, (input, other)) if process.diverted else result
 
 
 def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
@@ -239,98 +170,48 @@ def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
 
 def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     """Not of the bits; of bools the opposite."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bitwise_not, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bitwise_not", out, bitwise_not(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bitwise_not, (input,), {"out": out})
-        input = as_tensor_argument("bitwise_not", "input", 1, input)
-    input_array = input._array
-    computed: Any = bitwise_not_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bitwise_not", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = bitwise_not_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bitwise_not", result, (input,)) if process.diverted else result
 
 
 def bitwise_not_(input: Tensor) -> Tensor:
     """In-place version of bitwise_not."""
-    return in_place(
-        bitwise_not,
-        input,
-    )
+    return in_place(bitwise_not, input)
 
 
 def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether elements are zero."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logical_not, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("logical_not", out, logical_not(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logical_not, (input,), {"out": out})
-        input = as_tensor_argument("logical_not", "input", 1, input)
-    input_array = input._array
-    computed: Any = logical_not_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("logical_not", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = logical_not_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("logical_not", result, (input,)) if process.diverted else result
 
 
 def logical_not_(input: Tensor) -> Tensor:
     """In-place version of logical_not."""
-    return in_place(
-        logical_not,
-        input,
-    )
+    return in_place(logical_not, input)
 
 
 def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Whether both elements are non-zero."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logical_and, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("logical_and", out, logical_and(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logical_and, (input, other), {"out": out})
-        input = as_tensor_argument("logical_and", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(logical_and, (input, other), {"out": out})
-        other = as_tensor_argument("logical_and", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("logical_and", (input, other), out)) is not PROCEED:
+            return taken
     try:
-        computed: Any = logical_and_kernel(input_array, other_array)
+        computed: Any = logical_and_kernel(input._array, other._array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("logical_and", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("logical_and", result, (input, other)) if process.diverted else result
 
 
 def logical_and_(input: Tensor, other: Tensor) -> Tensor:
@@ -340,34 +221,16 @@ def logical_and_(input: Tensor, other: Tensor) -> Tensor:
 
 def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Whether one of the elements is non-zero."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logical_or, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("logical_or", out, logical_or(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logical_or, (input, other), {"out": out})
-        input = as_tensor_argument("logical_or", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(logical_or, (input, other), {"out": out})
-        other = as_tensor_argument("logical_or", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("logical_or", (input, other), out)) is not PROCEED:
+            return taken
     try:
-        computed: Any = logical_or_kernel(input_array, other_array)
+        computed: Any = logical_or_kernel(input._array, other._array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("logical_or", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("logical_or", result, (input, other)) if process.diverted else result
 
 
 def logical_or_(input: Tensor, other: Tensor) -> Tensor:
@@ -377,34 +240,16 @@ def logical_or_(input: Tensor, other: Tensor) -> Tensor:
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Whether exactly one of the elements is non-zero."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logical_xor, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("logical_xor", out, logical_xor(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logical_xor, (input, other), {"out": out})
-        input = as_tensor_argument("logical_xor", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(logical_xor, (input, other), {"out": out})
-        other = as_tensor_argument("logical_xor", "other", 2, other)
-    input_array = input._array
-    other_array = other._array
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("logical_xor", (input, other), out)) is not PROCEED:
+            return taken
     try:
-        computed: Any = logical_xor_kernel(input_array, other_array)
+        computed: Any = logical_xor_kernel(input._array, other._array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("logical_xor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("logical_xor", result, (input, other)) if process.diverted else result
 
 
 def logical_xor_(input: Tensor, other: Tensor) -> Tensor:

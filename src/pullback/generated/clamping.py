@@ -5,57 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import clamp_grad as clamp_grad_kernel
-from pullback.generated.array_formulas import clamp_grad_max as clamp_grad_max_kernel
-from pullback.generated.array_formulas import clamp_grad_min as clamp_grad_min_kernel
-from pullback.generated.array_formulas import conj_number as conj_number_kernel
-from pullback.generated.array_formulas import share_of_tie as share_of_tie_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.bitwise import logical_or as logical_or_kernel
-from pullback.kernels.broadcasting import sum_to_like
-from pullback.kernels.clamping import clamp as clamp_kernel
-from pullback.kernels.clamping import clamp_max as clamp_max_kernel
-from pullback.kernels.clamping import clamp_max_tensor as clamp_max_tensor_kernel
-from pullback.kernels.clamping import clamp_min as clamp_min_kernel
-from pullback.kernels.clamping import clamp_min_tensor as clamp_min_tensor_kernel
-from pullback.kernels.clamping import clamp_tensor as clamp_tensor_kernel
-from pullback.kernels.clamping import drop_where as drop_where_kernel
-from pullback.kernels.clamping import fmax as fmax_kernel
-from pullback.kernels.clamping import fmin as fmin_kernel
-from pullback.kernels.clamping import keep_where as keep_where_kernel
-from pullback.kernels.clamping import lerp as lerp_kernel
-from pullback.kernels.clamping import lerp_scalar as lerp_scalar_kernel
-from pullback.kernels.clamping import maximum as maximum_kernel
-from pullback.kernels.clamping import minimum as minimum_kernel
-from pullback.kernels.clamping import nan_to_num as nan_to_num_kernel
-from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.clamping import where as where_kernel
-from pullback.kernels.comparison import isfinite as isfinite_kernel
-from pullback.kernels.comparison import isnan as isnan_kernel
-from pullback.kernels.overwriting import overwriting
+from pullback.kernels.clamping import (
+    clamp as clamp_kernel, clamp_max as clamp_max_kernel, clamp_max_tensor as clamp_max_tensor_kernel,
+    clamp_min as clamp_min_kernel, clamp_min_tensor as clamp_min_tensor_kernel, clamp_tensor as clamp_tensor_kernel,
+    drop_where as drop_where_kernel, fmax as fmax_kernel, fmin as fmin_kernel, keep_where as keep_where_kernel,
+    lerp as lerp_kernel, lerp_scalar as lerp_scalar_kernel, maximum as maximum_kernel, minimum as minimum_kernel,
+    nan_to_num as nan_to_num_kernel, tied_to as tied_to_kernel, where as where_kernel,
+)  # fmt: skip
+from pullback.kernels.comparison import isfinite as isfinite_kernel, isnan as isnan_kernel
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, promote_many, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
-from pullback.typing import Scalar
+from pullback.recording.array_formulas import (
+    clamp_grad as clamp_grad_kernel, clamp_grad_max as clamp_grad_max_kernel, clamp_grad_min as clamp_grad_min_kernel,
+    conj_number as conj_number_kernel, share_of_tie as share_of_tie_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, plain_float,
+    process, promote_arrays, promote_many, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+clamp_min_overwriting = overwriting(clamp_min_kernel)
+clamp_min_tensor_overwriting = overwriting(clamp_min_tensor_kernel)
+clamp_max_overwriting = overwriting(clamp_max_kernel)
+clamp_max_tensor_overwriting = overwriting(clamp_max_tensor_kernel)
+lerp_overwriting = overwriting(lerp_kernel)
+lerp_scalar_overwriting = overwriting(lerp_scalar_kernel)
 
 
 @native
@@ -68,230 +44,96 @@ def where_grad_of_other(grad: Any, condition: Any, owned: bool = False) -> Any:
     return where_kernel(condition, 0, grad)
 
 
-class WhereBackward0(Node):
-    """Gradient of where."""
-
+class WhereBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("condition",)
+    operation = "where"
+    tensor_names = ("condition",)
     fresh = (True, True)
-    saved_condition: Any = None
-    saved_condition_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             condition = self.saved_condition
             if condition._counter is not None and condition._counter.value != self.saved_condition_version:
                 raise_stale(self, "condition")
-            condition = condition._array
-            grad_of_input = where_grad_of_input(grad, condition, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = where_grad_of_input(grad, condition._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             condition = self.saved_condition
             if condition._counter is not None and condition._counter.value != self.saved_condition_version:
                 raise_stale(self, "condition")
-            condition = condition._array
-            grad_of_other = where_grad_of_other(grad, condition, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            condition = self.unpack("condition")
-            grad_of_input = F.where(condition, grad, 0)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            condition = self.unpack("condition")
-            grad_of_other = F.where(condition, 0, grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_condition = None
+            grad_of_other = where_grad_of_other(grad, condition._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tensor:
     """Elements of `input` where `condition` is true, of `other` elsewhere."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(where, (condition, input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("where", out, where(condition, input, other))
-    if not isinstance(condition, TensorBase):
-        if is_foreign(condition):
-            return ask_foreign(where, (condition, input, other), {"out": out})
-        condition = as_tensor_argument("where", "condition", 1, condition, input)
+    if process.diverted or out is not None or not isinstance(condition, TensorBase):
+        if (taken := divert("where", (condition, input, other), out)) is not PROCEED:
+            return taken
     input_is_tensor = isinstance(input, TensorBase)
     other_is_tensor = isinstance(other, TensorBase)
-    condition_array = condition._array
     input_array: Any = input._array if input_is_tensor else input
     other_array: Any = other._array if other_is_tensor else other
     promoted = False
-    (
-        (
-            input_array,
-            other_array,
-        ),
-        promoted,
-    ) = promote_many(input_array, other_array)
+    (input_array, other_array), promoted = promote_many(input_array, other_array)
     try:
-        computed: Any = where_kernel(condition_array, input_array, other_array)
+        computed: Any = where_kernel(condition._array, input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, condition_array, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("where", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and ((input_is_tensor and input._requires_grad) or (other_is_tensor and other._requires_grad)):
-        node = new_node(WhereBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if ((input_is_tensor and input._requires_grad) or (other_is_tensor and other._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(WhereBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if (input_is_tensor and input._requires_grad) else None,
             (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if (
             promoted
-            or (input_is_tensor and input_array.shape != node.shape)
-            or (other_is_tensor and other_array.shape != node.shape)
+            or (input_is_tensor and input_array.shape != computed.shape)
+            or (other_is_tensor and other_array.shape != computed.shape)
         ):
-            node.broadcast = True
-            if input_is_tensor:
-                node.input_shape = input._array.shape
-                node.input_dtype = input._array.dtype
-            if other_is_tensor:
-                node.other_shape = other._array.shape
-                node.other_dtype = other._array.dtype
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_condition = condition
         node.saved_condition_version = condition._counter.value if condition._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                where_tangent,
-                (
-                    condition,
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("where", result, (condition, input, other)) if process.diverted else result
 
 
-def where_tangent(result: Any, condition: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of where."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(condition, grad, 0)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.where(condition, 0, grad)))
-    return sum_of_terms(terms, result)
-
-
-class TiedToBackward0(Node):
-    """Gradient of tied_to."""
-
+class TiedToBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "tied_to"
     fresh = (False, True)
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = zeros_of_kernel(grad)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = F.zeros_of(grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def tied_to(input: Tensor, other: Tensor) -> Tensor:
     """`input` itself. In the graph it depends on `other` too, with the gradient zero, as gradients at kinks do."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(tied_to, (input, other), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(tied_to, (input, other), {})
-        input = as_tensor_argument("tied_to", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(tied_to, (input, other), {})
-        other = as_tensor_argument("tied_to", "other", 2, other)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("tied_to", (input, other))) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -301,58 +143,20 @@ def tied_to(input: Tensor, other: Tensor) -> Tensor:
     try:
         computed: Any = tied_to_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("tied_to", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(TiedToBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(TiedToBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                tied_to_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def tied_to_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of tied_to."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
+    return finish("tied_to", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -365,121 +169,45 @@ def maximum_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False
     return share_of_tie_kernel(grad, input > other, input == other)
 
 
-class MaximumBackward0(Node):
-    """Gradient of maximum."""
-
+class MaximumBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "maximum"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = maximum_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = maximum_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = maximum_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.share_of_tie(grad, input < other, input == other)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = F.share_of_tie(grad, input > other, input == other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = maximum_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The greater of two elements; nan if one is."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(maximum, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("maximum", out, maximum(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(maximum, (input, other), {"out": out})
-        input = as_tensor_argument("maximum", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(maximum, (input, other), {"out": out})
-        other = as_tensor_argument("maximum", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("maximum", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -489,62 +217,24 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = maximum_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("maximum", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(MaximumBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MaximumBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                maximum_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def maximum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of maximum."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.share_of_tie(grad, input < other, input == other)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.share_of_tie(grad, input > other, input == other)))
-    return sum_of_terms(terms, result)
+    return finish("maximum", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -557,121 +247,45 @@ def minimum_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False
     return share_of_tie_kernel(grad, input < other, input == other)
 
 
-class MinimumBackward0(Node):
-    """Gradient of minimum."""
-
+class MinimumBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "minimum"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = minimum_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = minimum_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = minimum_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.share_of_tie(grad, input > other, input == other)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = F.share_of_tie(grad, input < other, input == other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = minimum_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The smaller of two elements; nan if one is."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(minimum, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("minimum", out, minimum(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(minimum, (input, other), {"out": out})
-        input = as_tensor_argument("minimum", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(minimum, (input, other), {"out": out})
-        other = as_tensor_argument("minimum", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("minimum", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -681,62 +295,24 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = minimum_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("minimum", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(MinimumBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MinimumBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                minimum_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def minimum_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of minimum."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.share_of_tie(grad, input > other, input == other)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.share_of_tie(grad, input < other, input == other)))
-    return sum_of_terms(terms, result)
+    return finish("minimum", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -749,106 +325,45 @@ def fmax_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -
     return drop_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
 
 
-class FmaxBackward0(Node):
-    """Gradient of fmax."""
-
+class FmaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "fmax"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_input = fmax_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = fmax_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_other = fmax_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = fmax_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The greater of two elements; a nan gives way to a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fmax, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("fmax", out, fmax(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fmax, (input, other), {"out": out})
-        input = as_tensor_argument("fmax", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(fmax, (input, other), {"out": out})
-        other = as_tensor_argument("fmax", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("fmax", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -858,62 +373,24 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = fmax_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("fmax", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(FmaxBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(FmaxBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                fmax_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def fmax_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of fmax."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad)))
-    return sum_of_terms(terms, result)
+    return finish("fmax", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -926,106 +403,45 @@ def fmin_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -
     return drop_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
 
 
-class FminBackward0(Node):
-    """Gradient of fmin."""
-
+class FminBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "fmin"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_input = fmin_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = fmin_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_other = fmin_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = fmin_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The smaller of two elements; a nan gives way to a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fmin, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("fmin", out, fmin(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fmin, (input, other), {"out": out})
-        input = as_tensor_argument("fmin", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(fmin, (input, other), {"out": out})
-        other = as_tensor_argument("fmin", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("fmin", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1035,62 +451,24 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = fmin_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("fmin", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(FminBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(FminBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                fmin_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def fmin_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of fmin."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad)))
-    return sum_of_terms(terms, result)
+    return finish("fmin", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -1098,132 +476,52 @@ def clamp_grad_of_input(grad: Any, input: Any, min: Any, max: Any, owned: bool =
     return clamp_grad_kernel(grad, input, min, max)
 
 
-class ClampNode(Node):
-    """Gradient of clamp."""
-
+class ClampNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "min", "max")
-    public_names = {"input": "self"}
+    operation = "clamp"
+    shown = "ClampBackward1"
+    tensor_names = ("input",)
+    value_names = ("min", "max")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_min: Any = None
-    saved_max: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        min = self.saved_min
-        max = self.saved_max
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = clamp_grad_of_input(grad, input, min, max, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        min = self.saved_min
-        max = self.saved_max
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.clamp_grad(grad, input, min, max)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ClampNode.__name__ = ClampNode.__qualname__ = "ClampBackward1"
+        return (clamp_grad_of_input(grads[0], input._array, self.saved_min, self.saved_max, owned),)
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """Elements between two numbers; `max` where `min` is greater."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clamp, (input, min, max), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clamp", out, clamp(input, min, max))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clamp, (input, min, max), {"out": out})
-        input = as_tensor_argument("clamp", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("clamp", (input, min, max), out)) is not PROCEED:
+            return taken
     try:
-        if type(min) is not int and type(min) not in NUMBERS and min is not None:
-            min = plain_float(min)
-        if type(max) is not int and type(max) not in NUMBERS and max is not None:
-            max = plain_float(max)
+        min = min if type(min) is int or type(min) in NUMBERS or min is None else plain_float(min)
+        max = max if type(max) is int or type(max) in NUMBERS or max is None else plain_float(max)
         input_array = input._array
         computed: Any = clamp_kernel(input_array, min, max)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "clamp", "input: Array; min: Scalar | None; max: Scalar | None", (input, min, max)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("clamp", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ClampNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ClampNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
         node.saved_max = max
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                clamp_tangent,
-                (
-                    input,
-                    min,
-                    max,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("clamp", result, (input, min, max)) if process.diverted else result
 
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """In-place version of clamp."""
     return in_place(clamp, input, min, max)
-
-
-def clamp_tangent(result: Any, input: Any, min: Any, max: Any, input_tangent: Any) -> Any:
-    """Tangent of clamp."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.clamp_grad(grad, input, min, max)))
-    return sum_of_terms(terms, result)
 
 
 @native
@@ -1241,237 +539,114 @@ def clamp_tensor_grad_of_max(grad: Any, input: Any, min: Any, max: Any, owned: b
     return clamp_grad_max_kernel(grad, input, min, max)
 
 
-class ClampTensorNode(Node):
-    """Gradient of clamp_tensor."""
-
+class ClampTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "min", "max")
-    public_names = {"input": "self"}
+    operation = "clamp_tensor"
+    shown = "ClampBackward0"
+    tensor_names = ("input", "min", "max")
     fresh = (True, True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_min: Any = None
-    saved_min_version: int = -1
-    saved_max: Any = None
-    saved_max_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    min_shape: Any = None
-    min_dtype: Any = None
-    max_shape: Any = None
-    max_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_min = None
-        grad_of_max = None
+        grad_of_input = grad_of_min = grad_of_max = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             min = self.saved_min
             if self.saved_min_version >= 0:
                 if min._counter is not None and min._counter.value != self.saved_min_version:
                     raise_stale(self, "min")
                 min = min._array
-                if half:
-                    min = widen_half(min)
             max = self.saved_max
             if self.saved_max_version >= 0:
                 if max._counter is not None and max._counter.value != self.saved_max_version:
                     raise_stale(self, "max")
                 max = max._array
-                if half:
-                    max = widen_half(max)
             grad_of_input = clamp_tensor_grad_of_input(
-                grad, input, min, max, owned and edges[1] is None and edges[2] is None
+                grad, input._array, min, max, owned and edges[1] is None and edges[2] is None
             )
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             min = self.saved_min
             if self.saved_min_version >= 0:
                 if min._counter is not None and min._counter.value != self.saved_min_version:
                     raise_stale(self, "min")
                 min = min._array
-                if half:
-                    min = widen_half(min)
             max = self.saved_max
             if self.saved_max_version >= 0:
                 if max._counter is not None and max._counter.value != self.saved_max_version:
                     raise_stale(self, "max")
                 max = max._array
-                if half:
-                    max = widen_half(max)
-            grad_of_min = clamp_tensor_grad_of_min(grad, input, min, max, owned and edges[2] is None)
-            if self.broadcast:
-                grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
-            elif half:
-                grad_of_min = rounded(grad_of_min, grads[0].dtype)
+            grad_of_min = clamp_tensor_grad_of_min(grad, input._array, min, max, owned and edges[2] is None)
+            if self.broadcast is not None:
+                grad_of_min = sum_to_like(grad_of_min, *self.broadcast[1])
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             min = self.saved_min
             if self.saved_min_version >= 0:
                 if min._counter is not None and min._counter.value != self.saved_min_version:
                     raise_stale(self, "min")
                 min = min._array
-                if half:
-                    min = widen_half(min)
             max = self.saved_max
             if self.saved_max_version >= 0:
                 if max._counter is not None and max._counter.value != self.saved_max_version:
                     raise_stale(self, "max")
                 max = max._array
-                if half:
-                    max = widen_half(max)
-            grad_of_max = clamp_tensor_grad_of_max(grad, input, min, max, owned)
-            if self.broadcast:
-                grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
-            elif half:
-                grad_of_max = rounded(grad_of_max, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_min,
-            grad_of_max,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_min = None
-        grad_of_max = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            min = self.unpack("min")
-            max = self.unpack("max")
-            grad_of_input = F.clamp_grad(grad, input, min, max)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            min = self.unpack("min")
-            max = self.unpack("max")
-            grad_of_min = F.clamp_grad_min(grad, input, min, max)
-            if self.broadcast:
-                grad_of_min = F.sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
-        if edges[2] is not None:
-            input = self.unpack("input")
-            min = self.unpack("min")
-            max = self.unpack("max")
-            grad_of_max = F.clamp_grad_max(grad, input, min, max)
-            if self.broadcast:
-                grad_of_max = F.sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
-        return (
-            grad_of_input,
-            grad_of_min,
-            grad_of_max,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_min = None
-        self.saved_max = None
-
-
-ClampTensorNode.__name__ = ClampTensorNode.__qualname__ = "ClampBackward0"
+            grad_of_max = clamp_tensor_grad_of_max(grad, input._array, min, max, owned)
+            if self.broadcast is not None:
+                grad_of_max = sum_to_like(grad_of_max, *self.broadcast[2])
+        return (grad_of_input, grad_of_min, grad_of_max)
 
 
 def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Any = None) -> Tensor:
     """Elements between two bounds of their own; `max` where `min` is greater."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clamp_tensor, (input, min, max), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clamp", out, clamp_tensor(input, min, max))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clamp_tensor, (input, min, max), {"out": out})
-        input = as_tensor_argument("clamp", "input", 1, input)
-    if min is not None and not isinstance(min, TensorBase):
-        if is_foreign(min):
-            return ask_foreign(clamp_tensor, (input, min, max), {"out": out})
-        min = as_tensor_argument("clamp", "min", 2, min)
-    if max is not None and not isinstance(max, TensorBase):
-        if is_foreign(max):
-            return ask_foreign(clamp_tensor, (input, min, max), {"out": out})
-        max = as_tensor_argument("clamp", "max", 3, max)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or (min is not None and not isinstance(min, TensorBase))
+        or (max is not None and not isinstance(max, TensorBase))
+    ):
+        if (taken := divert("clamp_tensor", (input, min, max), out)) is not PROCEED:
+            return taken
     input_array = input._array
     min_array = None if min is None else min._array
     max_array = None if max is None else max._array
     promoted = False
-    (
-        (
-            input_array,
-            min_array,
-            max_array,
-        ),
-        promoted,
-    ) = promote_many(input_array, min_array, max_array)
+    (input_array, min_array, max_array), promoted = promote_many(input_array, min_array, max_array)
     try:
         computed: Any = clamp_tensor_kernel(input_array, min_array, max_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, min_array, max_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("clamp_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (
         input._requires_grad or (min is not None and min._requires_grad) or (max is not None and max._requires_grad)
-    ):
-        node = new_node(ClampTensorNode)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(ClampTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (min._edge or gradient_edge(min)) if (min is not None and min._requires_grad) else None,
             (max._edge or gradient_edge(max)) if (max is not None and max._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if (
             promoted
-            or input_array.shape != node.shape
-            or (min_array is not None and min_array.shape != node.shape)
-            or (max_array is not None and max_array.shape != node.shape)
+            or input_array.shape != computed.shape
+            or (min is not None and min_array.shape != computed.shape)
+            or (max is not None and max_array.shape != computed.shape)
         ):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            if min is not None:
-                node.min_shape = min._array.shape
-                node.min_dtype = min._array.dtype
-            if max is not None:
-                node.max_shape = max._array.shape
-                node.max_dtype = max._array.dtype
+            node.broadcast = shapes_and_dtypes((input, min, max))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
@@ -1480,28 +655,7 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
         node.saved_max = max
         if max is not None:
             node.saved_max_version = max._counter.value if max._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, min, max):
-            carry_tangents(
-                result,
-                clamp_tensor_tangent,
-                (
-                    input,
-                    min,
-                    max,
-                ),
-                (
-                    input,
-                    min,
-                    max,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("clamp_tensor", result, (input, min, max)) if process.diverted else result
 
 
 def clamp_tensor_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
@@ -1509,140 +663,54 @@ def clamp_tensor_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return in_place(clamp_tensor, input, min, max)
 
 
-def clamp_tensor_tangent(
-    result: Any, input: Any, min: Any, max: Any, input_tangent: Any, min_tangent: Any, max_tangent: Any
-) -> Any:
-    """Tangent of clamp_tensor."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.clamp_grad(grad, input, min, max)))
-    if min_tangent is not None:
-        grad = conjugate(min_tangent)
-        terms.append(conjugate(F.clamp_grad_min(grad, input, min, max)))
-    if max_tangent is not None:
-        grad = conjugate(max_tangent)
-        terms.append(conjugate(F.clamp_grad_max(grad, input, min, max)))
-    return sum_of_terms(terms, result)
-
-
 @native
 def clamp_min_grad_of_input(grad: Any, input: Any, min: Any, owned: bool = False) -> Any:
     return keep_where_kernel(input >= min, grad)
 
 
-class ClampMinBackward0(Node):
-    """Gradient of clamp_min."""
-
+class ClampMinBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "min")
-    public_names = {"input": "self"}
+    operation = "clamp_min"
+    tensor_names = ("input",)
+    value_names = ("min",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_min: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        min = self.saved_min
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = clamp_min_grad_of_input(grad, input, min, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        min = self.saved_min
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.keep_where(input >= min, grad)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (clamp_min_grad_of_input(grads[0], input._array, self.saved_min, owned),)
 
 
 def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
     """Elements not below a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clamp_min, (input, min), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clamp_min", out, clamp_min(input, min))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clamp_min, (input, min), {"out": out})
-        input = as_tensor_argument("clamp_min", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("clamp_min", (input, min), out)) is not PROCEED:
+            return taken
     try:
-        if type(min) is not int and type(min) not in NUMBERS:
-            min = plain_float(min)
+        min = min if type(min) is int or type(min) in NUMBERS else plain_float(min)
         input_array = input._array
         computed: Any = clamp_min_kernel(input_array, min)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "clamp_min", "input: Array; min: Scalar", (input, min)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("clamp_min", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ClampMinBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ClampMinBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                clamp_min_tangent,
-                (
-                    input,
-                    min,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-clamp_min_overwriting = overwriting(clamp_min_kernel)
+    return finish("clamp_min", result, (input, min)) if process.diverted else result
 
 
 def clamp_min_(input: Tensor, min: Any) -> Tensor:
     """In-place version of clamp_min."""
-    if overwrite(clamp_min_overwriting, input, min):
-        return input
-    return in_place(clamp_min, input, min)
-
-
-def clamp_min_tangent(result: Any, input: Any, min: Any, input_tangent: Any) -> Any:
-    """Tangent of clamp_min."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(input >= min, grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(clamp_min_overwriting, input, min) else in_place(clamp_min, input, min)
 
 
 @native
@@ -1655,109 +723,46 @@ def clamp_min_tensor_grad_of_min(grad: Any, input: Any, min: Any, owned: bool = 
     return keep_where_kernel(input < min, grad)
 
 
-class ClampMinTensorNode(Node):
-    """Gradient of clamp_min_tensor."""
-
+class ClampMinTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "min")
-    public_names = {"input": "self"}
+    operation = "clamp_min_tensor"
+    shown = "ClampMinBackward1"
+    tensor_names = ("input", "min")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_min: Any = None
-    saved_min_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    min_shape: Any = None
-    min_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_min = None
+        grad_of_input = grad_of_min = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             min = self.saved_min
             if min._counter is not None and min._counter.value != self.saved_min_version:
                 raise_stale(self, "min")
-            min = min._array
-            grad_of_input = clamp_min_tensor_grad_of_input(grad, input, min, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = clamp_min_tensor_grad_of_input(grad, input._array, min._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             min = self.saved_min
             if min._counter is not None and min._counter.value != self.saved_min_version:
                 raise_stale(self, "min")
-            min = min._array
-            grad_of_min = clamp_min_tensor_grad_of_min(grad, input, min, owned)
-            if self.broadcast:
-                grad_of_min = sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
-        return (
-            grad_of_input,
-            grad_of_min,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_min = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            min = self.unpack("min")
-            grad_of_input = F.keep_where(input >= min, grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            min = self.unpack("min")
-            grad_of_min = F.keep_where(input < min, grad)
-            if self.broadcast:
-                grad_of_min = F.sum_to_like(grad_of_min, self.min_shape, self.min_dtype)
-        return (
-            grad_of_input,
-            grad_of_min,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_min = None
-
-
-ClampMinTensorNode.__name__ = ClampMinTensorNode.__qualname__ = "ClampMinBackward1"
+            grad_of_min = clamp_min_tensor_grad_of_min(grad, input._array, min._array, owned)
+            if self.broadcast is not None:
+                grad_of_min = sum_to_like(grad_of_min, *self.broadcast[1])
+        return (grad_of_input, grad_of_min)
 
 
 def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     """Elements not below bounds of their own."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clamp_min_tensor, (input, min), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clamp_min", out, clamp_min_tensor(input, min))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clamp_min_tensor, (input, min), {"out": out})
-        input = as_tensor_argument("clamp_min", "input", 1, input)
-    if not isinstance(min, TensorBase):
-        if is_foreign(min):
-            return ask_foreign(clamp_min_tensor, (input, min), {"out": out})
-        min = as_tensor_argument("clamp_min", "min", 2, min)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(min, TensorBase):
+        if (taken := divert("clamp_min_tensor", (input, min), out)) is not PROCEED:
+            return taken
     input_array = input._array
     min_array = min._array
     promoted = False
@@ -1767,72 +772,29 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = clamp_min_tensor_kernel(input_array, min_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, min_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("clamp_min_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or min._requires_grad):
-        node = new_node(ClampMinTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or min._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ClampMinTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (min._edge or gradient_edge(min)) if min._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or min_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.min_shape = min._array.shape
-            node.min_dtype = min._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or min_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, min))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
         node.saved_min_version = min._counter.value if min._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, min):
-            carry_tangents(
-                result,
-                clamp_min_tensor_tangent,
-                (
-                    input,
-                    min,
-                ),
-                (
-                    input,
-                    min,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-clamp_min_tensor_overwriting = overwriting(clamp_min_tensor_kernel)
+    return finish("clamp_min_tensor", result, (input, min)) if process.diverted else result
 
 
 def clamp_min_tensor_(input: Tensor, min: Tensor) -> Tensor:
     """In-place version of clamp_min_tensor."""
-    if overwrite(clamp_min_tensor_overwriting, input, min):
-        return input
-    return in_place(clamp_min_tensor, input, min)
-
-
-def clamp_min_tensor_tangent(result: Any, input: Any, min: Any, input_tangent: Any, min_tangent: Any) -> Any:
-    """Tangent of clamp_min_tensor."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(input >= min, grad)))
-    if min_tangent is not None:
-        grad = conjugate(min_tangent)
-        terms.append(conjugate(F.keep_where(input < min, grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(clamp_min_tensor_overwriting, input, min) else in_place(clamp_min_tensor, input, min)
 
 
 @native
@@ -1840,118 +802,49 @@ def clamp_max_grad_of_input(grad: Any, input: Any, max: Any, owned: bool = False
     return keep_where_kernel(input <= max, grad)
 
 
-class ClampMaxBackward0(Node):
-    """Gradient of clamp_max."""
-
+class ClampMaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "max")
-    public_names = {"input": "self"}
+    operation = "clamp_max"
+    tensor_names = ("input",)
+    value_names = ("max",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_max: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        max = self.saved_max
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = clamp_max_grad_of_input(grad, input, max, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        max = self.saved_max
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.keep_where(input <= max, grad)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (clamp_max_grad_of_input(grads[0], input._array, self.saved_max, owned),)
 
 
 def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
     """Elements not above a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clamp_max, (input, max), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clamp_max", out, clamp_max(input, max))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clamp_max, (input, max), {"out": out})
-        input = as_tensor_argument("clamp_max", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("clamp_max", (input, max), out)) is not PROCEED:
+            return taken
     try:
-        if type(max) is not int and type(max) not in NUMBERS:
-            max = plain_float(max)
+        max = max if type(max) is int or type(max) in NUMBERS else plain_float(max)
         input_array = input._array
         computed: Any = clamp_max_kernel(input_array, max)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "clamp_max", "input: Array; max: Scalar", (input, max)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("clamp_max", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ClampMaxBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ClampMaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_max = max
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                clamp_max_tangent,
-                (
-                    input,
-                    max,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-clamp_max_overwriting = overwriting(clamp_max_kernel)
+    return finish("clamp_max", result, (input, max)) if process.diverted else result
 
 
 def clamp_max_(input: Tensor, max: Any) -> Tensor:
     """In-place version of clamp_max."""
-    if overwrite(clamp_max_overwriting, input, max):
-        return input
-    return in_place(clamp_max, input, max)
-
-
-def clamp_max_tangent(result: Any, input: Any, max: Any, input_tangent: Any) -> Any:
-    """Tangent of clamp_max."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(input <= max, grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(clamp_max_overwriting, input, max) else in_place(clamp_max, input, max)
 
 
 @native
@@ -1964,109 +857,46 @@ def clamp_max_tensor_grad_of_max(grad: Any, input: Any, max: Any, owned: bool = 
     return keep_where_kernel(input > max, grad)
 
 
-class ClampMaxTensorNode(Node):
-    """Gradient of clamp_max_tensor."""
-
+class ClampMaxTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "max")
-    public_names = {"input": "self"}
+    operation = "clamp_max_tensor"
+    shown = "ClampMaxBackward1"
+    tensor_names = ("input", "max")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_max: Any = None
-    saved_max_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    max_shape: Any = None
-    max_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_max = None
+        grad_of_input = grad_of_max = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             max = self.saved_max
             if max._counter is not None and max._counter.value != self.saved_max_version:
                 raise_stale(self, "max")
-            max = max._array
-            grad_of_input = clamp_max_tensor_grad_of_input(grad, input, max, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = clamp_max_tensor_grad_of_input(grad, input._array, max._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             max = self.saved_max
             if max._counter is not None and max._counter.value != self.saved_max_version:
                 raise_stale(self, "max")
-            max = max._array
-            grad_of_max = clamp_max_tensor_grad_of_max(grad, input, max, owned)
-            if self.broadcast:
-                grad_of_max = sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
-        return (
-            grad_of_input,
-            grad_of_max,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_max = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            max = self.unpack("max")
-            grad_of_input = F.keep_where(input <= max, grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            max = self.unpack("max")
-            grad_of_max = F.keep_where(input > max, grad)
-            if self.broadcast:
-                grad_of_max = F.sum_to_like(grad_of_max, self.max_shape, self.max_dtype)
-        return (
-            grad_of_input,
-            grad_of_max,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_max = None
-
-
-ClampMaxTensorNode.__name__ = ClampMaxTensorNode.__qualname__ = "ClampMaxBackward1"
+            grad_of_max = clamp_max_tensor_grad_of_max(grad, input._array, max._array, owned)
+            if self.broadcast is not None:
+                grad_of_max = sum_to_like(grad_of_max, *self.broadcast[1])
+        return (grad_of_input, grad_of_max)
 
 
 def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     """Elements not above bounds of their own."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clamp_max_tensor, (input, max), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clamp_max", out, clamp_max_tensor(input, max))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clamp_max_tensor, (input, max), {"out": out})
-        input = as_tensor_argument("clamp_max", "input", 1, input)
-    if not isinstance(max, TensorBase):
-        if is_foreign(max):
-            return ask_foreign(clamp_max_tensor, (input, max), {"out": out})
-        max = as_tensor_argument("clamp_max", "max", 2, max)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(max, TensorBase):
+        if (taken := divert("clamp_max_tensor", (input, max), out)) is not PROCEED:
+            return taken
     input_array = input._array
     max_array = max._array
     promoted = False
@@ -2076,72 +906,29 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = clamp_max_tensor_kernel(input_array, max_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, max_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("clamp_max_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or max._requires_grad):
-        node = new_node(ClampMaxTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or max._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ClampMaxTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (max._edge or gradient_edge(max)) if max._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or max_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.max_shape = max._array.shape
-            node.max_dtype = max._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or max_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, max))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_max = max
         node.saved_max_version = max._counter.value if max._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, max):
-            carry_tangents(
-                result,
-                clamp_max_tensor_tangent,
-                (
-                    input,
-                    max,
-                ),
-                (
-                    input,
-                    max,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-clamp_max_tensor_overwriting = overwriting(clamp_max_tensor_kernel)
+    return finish("clamp_max_tensor", result, (input, max)) if process.diverted else result
 
 
 def clamp_max_tensor_(input: Tensor, max: Tensor) -> Tensor:
     """In-place version of clamp_max_tensor."""
-    if overwrite(clamp_max_tensor_overwriting, input, max):
-        return input
-    return in_place(clamp_max_tensor, input, max)
-
-
-def clamp_max_tensor_tangent(result: Any, input: Any, max: Any, input_tangent: Any, max_tangent: Any) -> Any:
-    """Tangent of clamp_max_tensor."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(input <= max, grad)))
-    if max_tangent is not None:
-        grad = conjugate(max_tangent)
-        terms.append(conjugate(F.keep_where(input > max, grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(clamp_max_tensor_overwriting, input, max) else in_place(clamp_max_tensor, input, max)
 
 
 @native
@@ -2159,190 +946,85 @@ def lerp_grad_of_weight(grad: Any, input: Any, end: Any, owned: bool = False) ->
     return grad * (end - input).conjugate()
 
 
-class LerpNode(Node):
-    """Gradient of lerp."""
-
+class LerpNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "end", "weight")
-    public_names = {"input": "self"}
+    operation = "lerp"
+    shown = "LerpBackward1"
+    tensor_names = ("input", "end", "weight")
     fresh = (True, True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_end: Any = None
-    saved_end_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    end_shape: Any = None
-    end_dtype: Any = None
-    weight_shape: Any = None
-    weight_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_end = None
-        grad_of_weight = None
+        grad_of_input = grad_of_end = grad_of_weight = None
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            if half:
-                weight = widen_half(weight)
-            grad_of_input = lerp_grad_of_input(grad, weight, owned and edges[1] is None and edges[2] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = lerp_grad_of_input(grad, weight._array, owned and edges[1] is None and edges[2] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            if half:
-                weight = widen_half(weight)
-            grad_of_end = lerp_grad_of_end(grad, weight, owned and edges[2] is None)
-            if self.broadcast:
-                grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
-            elif half:
-                grad_of_end = rounded(grad_of_end, grads[0].dtype)
+            grad_of_end = lerp_grad_of_end(grad, weight._array, owned and edges[2] is None)
+            if self.broadcast is not None:
+                grad_of_end = sum_to_like(grad_of_end, *self.broadcast[1])
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             end = self.saved_end
             if end._counter is not None and end._counter.value != self.saved_end_version:
                 raise_stale(self, "end")
-            end = end._array
-            if half:
-                end = widen_half(end)
-            grad_of_weight = lerp_grad_of_weight(grad, input, end, owned)
-            if self.broadcast:
-                grad_of_weight = sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
-            elif half:
-                grad_of_weight = rounded(grad_of_weight, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_end,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_end = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            weight = self.unpack("weight")
-            grad_of_input = grad * conjugate(1 - weight)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            weight = self.unpack("weight")
-            grad_of_end = grad * conjugate(weight)
-            if self.broadcast:
-                grad_of_end = F.sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
-        if edges[2] is not None:
-            input = self.unpack("input")
-            end = self.unpack("end")
-            grad_of_weight = grad * conjugate(end - input)
-            if self.broadcast:
-                grad_of_weight = F.sum_to_like(grad_of_weight, self.weight_shape, self.weight_dtype)
-        return (
-            grad_of_input,
-            grad_of_end,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_end = None
-        self.saved_weight = None
-
-
-LerpNode.__name__ = LerpNode.__qualname__ = "LerpBackward1"
+            grad_of_weight = lerp_grad_of_weight(grad, input._array, end._array, owned)
+            if self.broadcast is not None:
+                grad_of_weight = sum_to_like(grad_of_weight, *self.broadcast[2])
+        return (grad_of_input, grad_of_end, grad_of_weight)
 
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     """Interpolate linearly from `input` to `end`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(lerp, (input, end, weight), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("lerp", out, lerp(input, end, weight))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(lerp, (input, end, weight), {"out": out})
-        input = as_tensor_argument("lerp", "input", 1, input)
-    if not isinstance(end, TensorBase):
-        if is_foreign(end):
-            return ask_foreign(lerp, (input, end, weight), {"out": out})
-        end = as_tensor_argument("lerp", "end", 2, end)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(lerp, (input, end, weight), {"out": out})
-        weight = as_tensor_argument("lerp", "weight", 3, weight)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(end, TensorBase)
+        or not isinstance(weight, TensorBase)
+    ):
+        if (taken := divert("lerp", (input, end, weight), out)) is not PROCEED:
+            return taken
     input_array = input._array
     end_array = end._array
     weight_array = weight._array
     promoted = False
-    (
-        (
-            input_array,
-            end_array,
-            weight_array,
-        ),
-        promoted,
-    ) = promote_many(input_array, end_array, weight_array)
+    (input_array, end_array, weight_array), promoted = promote_many(input_array, end_array, weight_array)
     try:
         computed: Any = lerp_kernel(input_array, end_array, weight_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, end_array, weight_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("lerp", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or end._requires_grad or weight._requires_grad):
-        node = new_node(LerpNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or end._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(LerpNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (end._edge or gradient_edge(end)) if end._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if (
             promoted
-            or input_array.shape != node.shape
-            or end_array.shape != node.shape
-            or weight_array.shape != node.shape
+            or input_array.shape != computed.shape
+            or end_array.shape != computed.shape
+            or weight_array.shape != computed.shape
         ):
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.end_shape = end._array.shape
-            node.end_dtype = end._array.dtype
-            node.weight_shape = weight._array.shape
-            node.weight_dtype = weight._array.dtype
+            node.broadcast = shapes_and_dtypes((input, end, weight))
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -2352,55 +1034,12 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
         if input._requires_grad or end._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, end, weight):
-            carry_tangents(
-                result,
-                lerp_tangent,
-                (
-                    input,
-                    end,
-                    weight,
-                ),
-                (
-                    input,
-                    end,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-lerp_overwriting = overwriting(lerp_kernel)
+    return finish("lerp", result, (input, end, weight)) if process.diverted else result
 
 
 def lerp_(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     """In-place version of lerp."""
-    if overwrite(lerp_overwriting, input, end, weight):
-        return input
-    return in_place(lerp, input, end, weight)
-
-
-def lerp_tangent(
-    result: Any, input: Any, end: Any, weight: Any, input_tangent: Any, end_tangent: Any, weight_tangent: Any
-) -> Any:
-    """Tangent of lerp."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(1 - weight)))
-    if end_tangent is not None:
-        grad = conjugate(end_tangent)
-        terms.append(conjugate(grad * conjugate(weight)))
-    if weight_tangent is not None:
-        grad = conjugate(weight_tangent)
-        terms.append(conjugate(grad * conjugate(end - input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(lerp_overwriting, input, end, weight) else in_place(lerp, input, end, weight)
 
 
 @native
@@ -2413,163 +1052,66 @@ def lerp_scalar_grad_of_end(grad: Any, weight: Any, owned: bool = False) -> Any:
     return grad * conj_number_kernel(weight)
 
 
-class LerpScalarNode(Node):
-    """Gradient of lerp_scalar."""
-
+class LerpScalarNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("weight",)
+    operation = "lerp_scalar"
+    shown = "LerpBackward0"
+    value_names = ("weight",)
     fresh = (True, True)
-    saved_weight: Any = None
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    end_shape: Any = None
-    end_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        weight = self.saved_weight
-        grad_of_input = None
-        grad_of_end = None
+        grad_of_input = grad_of_end = None
         if edges[0] is not None:
-            grad_of_input = lerp_scalar_grad_of_input(grad, weight, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = lerp_scalar_grad_of_input(grad, self.saved_weight, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
-            grad_of_end = lerp_scalar_grad_of_end(grad, weight, owned)
-            if self.broadcast:
-                grad_of_end = sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
-            elif half:
-                grad_of_end = rounded(grad_of_end, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_end,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        weight = self.saved_weight
-        grad_of_input = None
-        grad_of_end = None
-        if edges[0] is not None:
-            grad_of_input = grad * F.conj_number(1 - weight)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_end = grad * F.conj_number(weight)
-            if self.broadcast:
-                grad_of_end = F.sum_to_like(grad_of_end, self.end_shape, self.end_dtype)
-        return (
-            grad_of_input,
-            grad_of_end,
-        )
-
-
-LerpScalarNode.__name__ = LerpScalarNode.__qualname__ = "LerpBackward0"
+            grad_of_end = lerp_scalar_grad_of_end(grad, self.saved_weight, owned)
+            if self.broadcast is not None:
+                grad_of_end = sum_to_like(grad_of_end, *self.broadcast[1])
+        return (grad_of_input, grad_of_end)
 
 
 def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) -> Tensor:
     """As lerp, by a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(lerp_scalar, (input, end, weight), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("lerp", out, lerp_scalar(input, end, weight))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
-        input = as_tensor_argument("lerp", "input", 1, input)
-    if not isinstance(end, TensorBase):
-        if is_foreign(end):
-            return ask_foreign(lerp_scalar, (input, end, weight), {"out": out})
-        end = as_tensor_argument("lerp", "end", 2, end)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(end, TensorBase):
+        if (taken := divert("lerp_scalar", (input, end, weight), out)) is not PROCEED:
+            return taken
     try:
-        if type(weight) is not int and type(weight) not in NUMBERS:
-            weight = plain_float(weight)
+        weight = weight if type(weight) is int or type(weight) in NUMBERS else plain_float(weight)
         input_array = input._array
         end_array = end._array
         promoted = False
         if input_array.dtype is not end_array.dtype:
             input_array, end_array = promote_arrays(input_array, end_array)
             promoted = True
-        try:
-            computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, end_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "lerp", "input: Array; end: Array; weight: Scalar", (input, end, weight)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = lerp_scalar_kernel(input_array, end_array, weight)
+    except Exception as error:
+        raise refuse("lerp_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or end._requires_grad):
-        node = new_node(LerpScalarNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or end._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LerpScalarNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (end._edge or gradient_edge(end)) if end._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or end_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.end_shape = end._array.shape
-            node.end_dtype = end._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or end_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, end))
         node.saved_weight = weight
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, end):
-            carry_tangents(
-                result,
-                lerp_scalar_tangent,
-                (
-                    input,
-                    end,
-                    weight,
-                ),
-                (
-                    input,
-                    end,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-lerp_scalar_overwriting = overwriting(lerp_scalar_kernel)
+    return finish("lerp_scalar", result, (input, end, weight)) if process.diverted else result
 
 
 def lerp_scalar_(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """In-place version of lerp_scalar."""
-    if overwrite(lerp_scalar_overwriting, input, end, weight):
-        return input
-    return in_place(lerp_scalar, input, end, weight)
-
-
-def lerp_scalar_tangent(result: Any, input: Any, end: Any, weight: Any, input_tangent: Any, end_tangent: Any) -> Any:
-    """Tangent of lerp_scalar."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.conj_number(1 - weight)))
-    if end_tangent is not None:
-        grad = conjugate(end_tangent)
-        terms.append(conjugate(grad * F.conj_number(weight)))
-    return sum_of_terms(terms, result)
+    return (
+        input if overwrite(lerp_scalar_overwriting, input, end, weight) else in_place(lerp_scalar, input, end, weight)
+    )
 
 
 @native
@@ -2577,117 +1119,46 @@ def nan_to_num_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return keep_where_kernel(isfinite_kernel(input), grad)
 
 
-class NanToNumBackward0(Node):
-    """Gradient of nan_to_num."""
-
+class NanToNumBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "nan_to_num"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = nan_to_num_grad_of_input(grad, input, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.keep_where(F.isfinite(input), grad)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (nan_to_num_grad_of_input(grads[0], input._array, owned),)
 
 
 def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
     """Replace nan (by 0 unless given) and infinities (by the greatest and least finite numbers unless given)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nan_to_num, (input, nan, posinf, neginf), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nan_to_num", out, nan_to_num(input, nan, posinf, neginf))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nan_to_num, (input, nan, posinf, neginf), {"out": out})
-        input = as_tensor_argument("nan_to_num", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("nan_to_num", (input, nan, posinf, neginf), out)) is not PROCEED:
+            return taken
     try:
-        if type(nan) is not float and type(nan) not in NUMBERS and nan is not None:
-            nan = plain_float(nan)
-        if type(posinf) is not float and type(posinf) not in NUMBERS and posinf is not None:
-            posinf = plain_float(posinf)
-        if type(neginf) is not float and type(neginf) not in NUMBERS and neginf is not None:
-            neginf = plain_float(neginf)
+        nan = nan if type(nan) is float or type(nan) in NUMBERS or nan is None else plain_float(nan)
+        posinf = posinf if type(posinf) is float or type(posinf) in NUMBERS or posinf is None else plain_float(posinf)
+        neginf = neginf if type(neginf) is float or type(neginf) in NUMBERS or neginf is None else plain_float(neginf)
         input_array = input._array
         computed: Any = nan_to_num_kernel(input_array, nan, posinf, neginf)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "nan_to_num",
-            "input: Array; nan: float | None; posinf: float | None; neginf: float | None",
-            (input, nan, posinf, neginf),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("nan_to_num", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NanToNumBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NanToNumBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                nan_to_num_tangent,
-                (
-                    input,
-                    nan,
-                    posinf,
-                    neginf,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("nan_to_num", result, (input, nan, posinf, neginf)) if process.diverted else result
 
 
 def nan_to_num_(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
     """In-place version of nan_to_num."""
     return in_place(nan_to_num, input, nan, posinf, neginf)
-
-
-def nan_to_num_tangent(result: Any, input: Any, nan: Any, posinf: Any, neginf: Any, input_tangent: Any) -> Any:
-    """Tangent of nan_to_num."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.keep_where(F.isfinite(input), grad)))
-    return sum_of_terms(terms, result)

@@ -4,47 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays
-from pullback.errors import not_a_bool
-from pullback.graph.in_place import write_out
-from pullback.graph.recording import note_inference
-from pullback.kernels.comparison import eq as eq_kernel
-from pullback.kernels.comparison import ge as ge_kernel
-from pullback.kernels.comparison import gt as gt_kernel
-from pullback.kernels.comparison import isclose as isclose_kernel
-from pullback.kernels.comparison import isfinite as isfinite_kernel
-from pullback.kernels.comparison import isinf as isinf_kernel
-from pullback.kernels.comparison import isnan as isnan_kernel
-from pullback.kernels.comparison import isneginf as isneginf_kernel
-from pullback.kernels.comparison import isposinf as isposinf_kernel
-from pullback.kernels.comparison import isreal as isreal_kernel
-from pullback.kernels.comparison import le as le_kernel
-from pullback.kernels.comparison import lt as lt_kernel
-from pullback.kernels.comparison import ne as ne_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_number_argument, as_tensor_argument, plain_float, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.comparison import (
+    eq as eq_kernel, ge as ge_kernel, gt as gt_kernel, isclose as isclose_kernel, isfinite as isfinite_kernel,
+    isinf as isinf_kernel, isnan as isnan_kernel, isneginf as isneginf_kernel, isposinf as isposinf_kernel,
+    isreal as isreal_kernel, le as le_kernel, lt as lt_kernel, ne as ne_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    NUMBERS, PROCEED, Tensor, TensorBase, as_array, as_number_argument, ask_foreign_of, divert, finish, is_foreign,
+    ndarray, plain_float, process, promote_arrays, refuse,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
 def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements are equal."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(eq, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("eq", out, eq(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(eq, (input, other), {"out": out})
-        input = as_tensor_argument("eq", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("eq", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -53,35 +30,22 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(eq, (input, other), {"out": out})
-        other_array = as_number_argument("eq", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("eq", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("eq", "other", other_array))
     try:
         computed: Any = eq_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("eq", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("eq", result, (input, other)) if process.diverted else result
 
 
 def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements differ."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ne, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("ne", out, ne(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ne, (input, other), {"out": out})
-        input = as_tensor_argument("ne", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("ne", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -90,35 +54,22 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(ne, (input, other), {"out": out})
-        other_array = as_number_argument("ne", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("ne", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("ne", "other", other_array))
     try:
         computed: Any = ne_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("ne", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("ne", result, (input, other)) if process.diverted else result
 
 
 def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements of `input` are smaller."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(lt, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("lt", out, lt(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(lt, (input, other), {"out": out})
-        input = as_tensor_argument("lt", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("lt", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -127,35 +78,22 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(lt, (input, other), {"out": out})
-        other_array = as_number_argument("lt", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("lt", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("lt", "other", other_array))
     try:
         computed: Any = lt_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("lt", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("lt", result, (input, other)) if process.diverted else result
 
 
 def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements of `input` are smaller or equal."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(le, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("le", out, le(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(le, (input, other), {"out": out})
-        input = as_tensor_argument("le", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("le", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -164,35 +102,22 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(le, (input, other), {"out": out})
-        other_array = as_number_argument("le", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("le", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("le", "other", other_array))
     try:
         computed: Any = le_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("le", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("le", result, (input, other)) if process.diverted else result
 
 
 def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements of `input` are greater."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(gt, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("gt", out, gt(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(gt, (input, other), {"out": out})
-        input = as_tensor_argument("gt", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("gt", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -201,35 +126,22 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(gt, (input, other), {"out": out})
-        other_array = as_number_argument("gt", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("gt", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("gt", "other", other_array))
     try:
         computed: Any = gt_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("gt", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("gt", result, (input, other)) if process.diverted else result
 
 
 def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """Whether elements of `input` are greater or equal."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ge, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("ge", out, ge(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ge, (input, other), {"out": out})
-        input = as_tensor_argument("ge", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("ge", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -238,198 +150,102 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             input_array, other_array = promote_arrays(input_array, other_array)
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(ge, (input, other), {"out": out})
-        other_array = as_number_argument("ge", "other", other_array)
-        input_array, other_array = promote_arrays(input_array, other_array)
+            return ask_foreign_of("ge", locals(), out)
+        input_array, other_array = promote_arrays(input_array, as_number_argument("ge", "other", other_array))
     try:
         computed: Any = ge_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("ge", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("ge", result, (input, other)) if process.diverted else result
 
 
 def isnan(input: Tensor) -> Tensor:
     """Whether elements are not a number."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isnan, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isnan, (input,), {})
-        input = as_tensor_argument("isnan", "input", 1, input)
-    input_array = input._array
-    computed: Any = isnan_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("isnan", (input,))) is not PROCEED:
+            return taken
+    computed: Any = isnan_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isnan", result, (input,)) if process.diverted else result
 
 
 def isinf(input: Tensor) -> Tensor:
     """Whether elements are infinite."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isinf, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isinf, (input,), {})
-        input = as_tensor_argument("isinf", "input", 1, input)
-    input_array = input._array
-    computed: Any = isinf_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("isinf", (input,))) is not PROCEED:
+            return taken
+    computed: Any = isinf_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isinf", result, (input,)) if process.diverted else result
 
 
 def isfinite(input: Tensor) -> Tensor:
     """Whether elements are finite."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isfinite, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isfinite, (input,), {})
-        input = as_tensor_argument("isfinite", "input", 1, input)
-    input_array = input._array
-    computed: Any = isfinite_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("isfinite", (input,))) is not PROCEED:
+            return taken
+    computed: Any = isfinite_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isfinite", result, (input,)) if process.diverted else result
 
 
 def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether elements are positive infinity."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isposinf, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("isposinf", out, isposinf(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isposinf, (input,), {"out": out})
-        input = as_tensor_argument("isposinf", "input", 1, input)
-    input_array = input._array
-    computed: Any = isposinf_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("isposinf", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = isposinf_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isposinf", result, (input,)) if process.diverted else result
 
 
 def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether elements are negative infinity."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isneginf, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("isneginf", out, isneginf(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isneginf, (input,), {"out": out})
-        input = as_tensor_argument("isneginf", "input", 1, input)
-    input_array = input._array
-    computed: Any = isneginf_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("isneginf", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = isneginf_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isneginf", result, (input,)) if process.diverted else result
 
 
 def isreal(input: Tensor) -> Tensor:
     """Whether elements have no imaginary part."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isreal, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isreal, (input,), {})
-        input = as_tensor_argument("isreal", "input", 1, input)
-    input_array = input._array
-    computed: Any = isreal_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("isreal", (input,))) is not PROCEED:
+            return taken
+    computed: Any = isreal_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isreal", result, (input,)) if process.diverted else result
 
 
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, *, out: Any = None
 ) -> Tensor:
     """Whether elements differ by at most `atol + rtol * |other|`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(isclose, (input, other, rtol, atol, equal_nan), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("isclose", out, isclose(input, other, rtol, atol, equal_nan))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(isclose, (input, other, rtol, atol, equal_nan), {"out": out})
-        input = as_tensor_argument("isclose", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(isclose, (input, other, rtol, atol, equal_nan), {"out": out})
-        other = as_tensor_argument("isclose", "other", 2, other)
-    if equal_nan is not False and equal_nan is not True:
-        raise not_a_bool("isclose", "equal_nan", equal_nan)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(other, TensorBase)
+        or type(equal_nan) is not bool
+    ):
+        if (taken := divert("isclose", (input, other, rtol, atol, equal_nan), out)) is not PROCEED:
+            return taken
     try:
-        if type(rtol) is not float and type(rtol) not in NUMBERS:
-            rtol = plain_float(rtol)
-        if type(atol) is not float and type(atol) not in NUMBERS:
-            atol = plain_float(atol)
-        input_array = input._array
-        other_array = other._array
-        computed: Any = isclose_kernel(input_array, other_array, rtol, atol, equal_nan)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "isclose",
-            "input: Array; other: Array; rtol: float; atol: float; equal_nan: bool",
-            (input, other, rtol, atol, equal_nan),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        rtol = rtol if type(rtol) is float or type(rtol) in NUMBERS else plain_float(rtol)
+        atol = atol if type(atol) is float or type(atol) in NUMBERS else plain_float(atol)
+        computed: Any = isclose_kernel(input._array, other._array, rtol, atol, equal_nan)
+    except Exception as error:
+        raise refuse("isclose", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("isclose", result, (input, other, rtol, atol, equal_nan)) if process.diverted else result

@@ -5,41 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import angle_grad as angle_grad_kernel
-from pullback.generated.array_formulas import sgn_grad as sgn_grad_kernel
-from pullback.generated.array_formulas import sgn_of_angle as sgn_of_angle_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
-from pullback.kernels.broadcasting import sum_to_like
-from pullback.kernels.complex_numbers import abs as abs_kernel
-from pullback.kernels.complex_numbers import angle as angle_kernel
-from pullback.kernels.complex_numbers import complex as complex_kernel
-from pullback.kernels.complex_numbers import conj_physical as conj_physical_kernel
-from pullback.kernels.complex_numbers import imaginary_part as imaginary_part_kernel
-from pullback.kernels.complex_numbers import polar as polar_kernel
-from pullback.kernels.complex_numbers import real_part as real_part_kernel
-from pullback.kernels.complex_numbers import sgn as sgn_kernel
-from pullback.kernels.overwriting import overwriting
+from pullback.kernels.complex_numbers import (
+    abs as abs_kernel, angle as angle_kernel, complex as complex_kernel, conj_physical as conj_physical_kernel,
+    imaginary_part as imaginary_part_kernel, polar as polar_kernel, real_part as real_part_kernel, sgn as sgn_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import as_tensor_argument, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.recording.array_formulas import (
+    angle_grad as angle_grad_kernel, sgn_grad as sgn_grad_kernel, sgn_of_angle as sgn_of_angle_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, process,
+    promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+abs_overwriting = overwriting(abs_kernel)
+sgn_overwriting = overwriting(sgn_kernel)
+conj_physical_overwriting = overwriting(conj_physical_kernel)
 
 
 @native
@@ -47,506 +30,187 @@ def abs_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * sgn_kernel(input)
 
 
-class AbsBackward0(Node):
-    """Gradient of abs."""
-
+class AbsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "abs"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = abs_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.sgn(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (abs_grad_of_input(grads[0], input._array, owned),)
 
 
 def abs(input: Tensor, *, out: Any = None) -> Tensor:
     """The magnitude; real for a complex number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(abs, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("abs", out, abs(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(abs, (input,), {"out": out})
-        input = as_tensor_argument("abs", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("abs", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = abs_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AbsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AbsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, abs_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-abs_overwriting = overwriting(abs_kernel)
+    return finish("abs", result, (input,)) if process.diverted else result
 
 
 def abs_(input: Tensor) -> Tensor:
     """In-place version of abs."""
-    if overwrite(abs_overwriting, input):
-        return input
-    return in_place(
-        abs,
-        input,
-    )
+    return input if overwrite(abs_overwriting, input) else in_place(abs, input)
 
 
-def abs_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of abs."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.sgn(input)))
-    return sum_of_terms(terms, result)
-
-
-class AngleBackward0(Node):
-    """Gradient of angle."""
-
+class AngleBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
+    operation = "angle"
+    tensor_names = ("input",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = angle_grad_kernel(grad, input)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.angle_grad(grad, input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (angle_grad_kernel(grads[0], input._array),)
 
 
 def angle(input: Tensor, *, out: Any = None) -> Tensor:
     """The angle of a complex number; of a real one 0 or pi, and nan of nan."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(angle, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("angle", out, angle(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(angle, (input,), {"out": out})
-        input = as_tensor_argument("angle", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("angle", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = angle_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AngleBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AngleBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, angle_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("angle", result, (input,)) if process.diverted else result
 
 
-def angle_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of angle."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.angle_grad(grad, input)))
-    return sum_of_terms(terms, result)
-
-
-class SgnBackward0(Node):
-    """Gradient of sgn."""
-
+class SgnBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
+    operation = "sgn"
+    tensor_names = ("input", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = sgn_grad_kernel(grad, input, result)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.sgn_grad(grad, input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (sgn_grad_kernel(grads[0], input._array, result._array),)
 
 
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sgn, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sgn", out, sgn(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sgn, (input,), {"out": out})
-        input = as_tensor_argument("sgn", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sgn", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = sgn_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SgnBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SgnBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sgn_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sgn_overwriting = overwriting(sgn_kernel)
+    return finish("sgn", result, (input,)) if process.diverted else result
 
 
 def sgn_(input: Tensor) -> Tensor:
     """In-place version of sgn."""
-    if overwrite(sgn_overwriting, input):
-        return input
-    return in_place(
-        sgn,
-        input,
-    )
+    return input if overwrite(sgn_overwriting, input) else in_place(sgn, input)
 
 
-def sgn_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sgn."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sgn_grad(input_tangent, input, result)
-
-
-class ConjPhysicalBackward0(Node):
-    """Gradient of conj_physical."""
-
+class ConjPhysicalBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "conj_physical"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = conj_physical_kernel(grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.conj_physical(grad)
-        return (grad_of_input,)
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        return (conj_physical_kernel(grads[0]),)
 
 
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     """The complex conjugate in new memory."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(conj_physical, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("conj_physical", out, conj_physical(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(conj_physical, (input,), {"out": out})
-        input = as_tensor_argument("conj_physical", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("conj_physical", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = conj_physical_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ConjPhysicalBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, conj_physical_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-conj_physical_overwriting = overwriting(conj_physical_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ConjPhysicalBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("conj_physical", result, (input,)) if process.diverted else result
 
 
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place version of conj_physical."""
-    if overwrite(conj_physical_overwriting, input):
-        return input
-    return in_place(
-        conj_physical,
-        input,
-    )
+    return input if overwrite(conj_physical_overwriting, input) else in_place(conj_physical, input)
 
 
-def conj_physical_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of conj_physical."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.conj_physical(input_tangent)
-
-
-class PolarBackward0(Node):
-    """Gradient of polar."""
-
+class PolarBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("angle", "result")
-    saved_angle: Any = None
-    saved_angle_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    abs_shape: Any = None
-    abs_dtype: Any = None
-    angle_shape: Any = None
-    angle_dtype: Any = None
+    operation = "polar"
+    tensor_names = ("angle", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_abs = None
-        grad_of_angle = None
+        grad_of_abs = grad_of_angle = None
         if edges[0] is not None:
             angle = self.saved_angle
             if angle._counter is not None and angle._counter.value != self.saved_angle_version:
                 raise_stale(self, "angle")
-            angle = angle._array
-            if half:
-                angle = widen_half(angle)
-            grad_of_abs = real_part_kernel(grad.conjugate() * sgn_of_angle_kernel(angle))
-            if self.broadcast:
-                grad_of_abs = sum_to_like(grad_of_abs, self.abs_shape, self.abs_dtype)
-            elif half:
-                grad_of_abs = rounded(grad_of_abs, grads[0].dtype)
+            grad_of_abs = real_part_kernel(grad.conjugate() * sgn_of_angle_kernel(angle._array))
+            if self.broadcast is not None:
+                grad_of_abs = sum_to_like(grad_of_abs, *self.broadcast[0])
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            if half:
-                result = widen_half(result)
-            grad_of_angle = real_part_kernel(grad.conjugate() * result * 1j)
-            if self.broadcast:
-                grad_of_angle = sum_to_like(grad_of_angle, self.angle_shape, self.angle_dtype)
-            elif half:
-                grad_of_angle = rounded(grad_of_angle, grads[0].dtype)
-        return (
-            grad_of_abs,
-            grad_of_angle,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_abs = None
-        grad_of_angle = None
-        if edges[0] is not None:
-            angle = self.unpack("angle")
-            grad_of_abs = F.real_part(conjugate(grad) * F.sgn_of_angle(angle))
-            if self.broadcast:
-                grad_of_abs = F.sum_to_like(grad_of_abs, self.abs_shape, self.abs_dtype)
-        if edges[1] is not None:
-            result = self.unpack("result")
-            grad_of_angle = F.real_part(conjugate(grad) * result * 1j)
-            if self.broadcast:
-                grad_of_angle = F.sum_to_like(grad_of_angle, self.angle_shape, self.angle_dtype)
-        return (
-            grad_of_abs,
-            grad_of_angle,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_angle = None
-        self.saved_result = None
+            grad_of_angle = real_part_kernel(grad.conjugate() * result._array * 1j)
+            if self.broadcast is not None:
+                grad_of_angle = sum_to_like(grad_of_angle, *self.broadcast[1])
+        return (grad_of_abs, grad_of_angle)
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """Complex numbers from magnitudes and angles."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(polar, (abs, angle), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("polar", out, polar(abs, angle))
-    if not isinstance(abs, TensorBase):
-        if is_foreign(abs):
-            return ask_foreign(polar, (abs, angle), {"out": out})
-        abs = as_tensor_argument("polar", "abs", 1, abs)
-    if not isinstance(angle, TensorBase):
-        if is_foreign(angle):
-            return ask_foreign(polar, (abs, angle), {"out": out})
-        angle = as_tensor_argument("polar", "angle", 2, angle)
+    if process.diverted or out is not None or not isinstance(abs, TensorBase) or not isinstance(angle, TensorBase):
+        if (taken := divert("polar", (abs, angle), out)) is not PROCEED:
+            return taken
     abs_array = abs._array
     angle_array = angle._array
     promoted = False
@@ -556,133 +220,52 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = polar_kernel(abs_array, angle_array)
     except ValueError as error:
-        raise shapes_differ(error, abs_array, angle_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("polar", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (abs._requires_grad or angle._requires_grad):
-        node = new_node(PolarBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (abs._requires_grad or angle._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(PolarBackward0)
         node.next_edges = (
             (abs._edge or gradient_edge(abs)) if abs._requires_grad else None,
             (angle._edge or gradient_edge(angle)) if angle._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or abs_array.shape != node.shape or angle_array.shape != node.shape:
-            node.broadcast = True
-            node.abs_shape = abs._array.shape
-            node.abs_dtype = abs._array.dtype
-            node.angle_shape = angle._array.shape
-            node.angle_dtype = angle._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or abs_array.shape != computed.shape or angle_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((abs, angle))
         if abs._requires_grad:
             node.saved_angle = angle
             node.saved_angle_version = angle._counter.value if angle._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(abs, angle):
-            carry_tangents(
-                result,
-                polar_tangent,
-                (
-                    abs,
-                    angle,
-                ),
-                (
-                    abs,
-                    angle,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("polar", result, (abs, angle)) if process.diverted else result
 
 
-def polar_tangent(result: Any, abs: Any, angle: Any, abs_tangent: Any, angle_tangent: Any) -> Any:
-    """Tangent of polar."""
-    if abs_tangent is None:
-        abs_tangent = zeros_like_input(abs)
-    if angle_tangent is None:
-        angle_tangent = zeros_like_input(angle)
-    return abs_tangent * F.sgn_of_angle(angle) + result * 1j * angle_tangent
-
-
-class ComplexBackward0(Node):
-    """Gradient of complex."""
-
+class ComplexBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    broadcast: bool = False
-    real_shape: Any = None
-    real_dtype: Any = None
-    imag_shape: Any = None
-    imag_dtype: Any = None
+    operation = "complex"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_real = None
-        grad_of_imag = None
+        grad_of_real = grad_of_imag = None
         if edges[0] is not None:
             grad_of_real = real_part_kernel(grad)
-            if self.broadcast:
-                grad_of_real = sum_to_like(grad_of_real, self.real_shape, self.real_dtype)
-            elif half:
-                grad_of_real = rounded(grad_of_real, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_real = sum_to_like(grad_of_real, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_imag = imaginary_part_kernel(grad)
-            if self.broadcast:
-                grad_of_imag = sum_to_like(grad_of_imag, self.imag_shape, self.imag_dtype)
-            elif half:
-                grad_of_imag = rounded(grad_of_imag, grads[0].dtype)
-        return (
-            grad_of_real,
-            grad_of_imag,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_real = None
-        grad_of_imag = None
-        if edges[0] is not None:
-            grad_of_real = F.real_part(grad)
-            if self.broadcast:
-                grad_of_real = F.sum_to_like(grad_of_real, self.real_shape, self.real_dtype)
-        if edges[1] is not None:
-            grad_of_imag = F.imaginary_part(grad)
-            if self.broadcast:
-                grad_of_imag = F.sum_to_like(grad_of_imag, self.imag_shape, self.imag_dtype)
-        return (
-            grad_of_real,
-            grad_of_imag,
-        )
+            if self.broadcast is not None:
+                grad_of_imag = sum_to_like(grad_of_imag, *self.broadcast[1])
+        return (grad_of_real, grad_of_imag)
 
 
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """Complex numbers from their parts."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(complex, (real, imag), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("complex", out, complex(real, imag))
-    if not isinstance(real, TensorBase):
-        if is_foreign(real):
-            return ask_foreign(complex, (real, imag), {"out": out})
-        real = as_tensor_argument("complex", "real", 1, real)
-    if not isinstance(imag, TensorBase):
-        if is_foreign(imag):
-            return ask_foreign(complex, (real, imag), {"out": out})
-        imag = as_tensor_argument("complex", "imag", 2, imag)
+    if process.diverted or out is not None or not isinstance(real, TensorBase) or not isinstance(imag, TensorBase):
+        if (taken := divert("complex", (real, imag), out)) is not PROCEED:
+            return taken
     real_array = real._array
     imag_array = imag._array
     promoted = False
@@ -692,190 +275,69 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = complex_kernel(real_array, imag_array)
     except ValueError as error:
-        raise shapes_differ(error, real_array, imag_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("complex", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (real._requires_grad or imag._requires_grad):
-        node = new_node(ComplexBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (real._requires_grad or imag._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ComplexBackward0)
         node.next_edges = (
             (real._edge or gradient_edge(real)) if real._requires_grad else None,
             (imag._edge or gradient_edge(imag)) if imag._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or real_array.shape != node.shape or imag_array.shape != node.shape:
-            node.broadcast = True
-            node.real_shape = real._array.shape
-            node.real_dtype = real._array.dtype
-            node.imag_shape = imag._array.shape
-            node.imag_dtype = imag._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(real, imag):
-            carry_tangents(
-                result,
-                complex_tangent,
-                (
-                    real,
-                    imag,
-                ),
-                (
-                    real,
-                    imag,
-                ),
-            )
-        note_inference(result)
-    return result
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or real_array.shape != computed.shape or imag_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((real, imag))
+    return finish("complex", result, (real, imag)) if process.diverted else result
 
 
-def complex_tangent(result: Any, real: Any, imag: Any, real_tangent: Any, imag_tangent: Any) -> Any:
-    """Tangent of complex."""
-    if real_tangent is None:
-        real_tangent = zeros_like_input(real)
-    if imag_tangent is None:
-        imag_tangent = zeros_like_input(imag)
-    return F.complex(real_tangent, imag_tangent)
-
-
-class RealPartBackward0(Node):
-    """Gradient of real_part."""
-
+class RealPartBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_dtype: Any = None
+    operation = "real_part"
+    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = to_dtype_kernel(grad, input_dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.to_dtype(grad, input_dtype)
-        return (grad_of_input,)
+        return (to_dtype_kernel(grads[0], self.saved_input_dtype),)
 
 
 def real_part(input: Tensor, *, out: Any = None) -> Tensor:
     """The real part; a real array itself."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(real_part, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("real_part", out, real_part(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(real_part, (input,), {"out": out})
-        input = as_tensor_argument("real_part", "input", 1, input)
-    input_array = input._array
-    computed: Any = real_part_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("real_part", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = real_part_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RealPartBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RealPartBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, real_part_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("real_part", result, (input,)) if process.diverted else result
 
 
-def real_part_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of real_part."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return real_part(input_tangent)
-
-
-class ImaginaryPartBackward0(Node):
-    """Gradient of imaginary_part."""
-
+class ImaginaryPartBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_dtype: Any = None
+    operation = "imaginary_part"
+    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = to_dtype_kernel(grad * 1j, input_dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.to_dtype(grad * 1j, input_dtype)
-        return (grad_of_input,)
+        return (to_dtype_kernel(grads[0] * 1j, self.saved_input_dtype),)
 
 
 def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
     """The imaginary part; zeros for a real array."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(imaginary_part, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("imaginary_part", out, imaginary_part(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(imaginary_part, (input,), {"out": out})
-        input = as_tensor_argument("imaginary_part", "input", 1, input)
-    input_array = input._array
-    computed: Any = imaginary_part_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("imaginary_part", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = imaginary_part_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ImaginaryPartBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ImaginaryPartBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, imaginary_part_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def imaginary_part_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of imaginary_part."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return imaginary_part(input_tangent)
+    return finish("imaginary_part", result, (input,)) if process.diverted else result

@@ -5,121 +5,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import convolution_back as convolution_back_kernel
-from pullback.generated.array_formulas import convolution_weight_back as convolution_weight_back_kernel
-from pullback.generated.array_formulas import leading_part as leading_part_kernel
-from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow, zeros_like_input
-from pullback.kernels.convolutions import convolution as convolution_kernel
-from pullback.kernels.convolutions import convolution_grad_weight as convolution_grad_weight_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.convolutions import (
+    convolution as convolution_kernel, convolution_grad_weight as convolution_grad_weight_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    convolution_back as convolution_back_kernel, convolution_weight_back as convolution_weight_back_kernel,
+    leading_part as leading_part_kernel, sum_over_channels as sum_over_channels_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
+    gradient_edge, ndarray, new_node, next_sequence_nr, plain_int, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class ConvolutionBackward0(Node):
-    """Gradient of convolution."""
-
+class ConvolutionBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight", "stride", "padding", "dilation", "transposed", "groups")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_stride: Any = None
-    saved_padding: Any = None
-    saved_dilation: Any = None
-    saved_transposed: Any = None
-    saved_groups: Any = None
-    saved_input_shape: Any = None
-    saved_weight_shape: Any = None
+    operation = "convolution"
+    tensor_names = ("input", "weight")
+    value_names = ("stride", "padding", "dilation", "transposed", "groups")
+    fact_names = ("input_shape", "weight_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        stride = self.saved_stride
-        padding = self.saved_padding
-        dilation = self.saved_dilation
-        transposed = self.saved_transposed
-        groups = self.saved_groups
-        input_shape = self.saved_input_shape
-        weight_shape = self.saved_weight_shape
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
+        grad_of_input = grad_of_weight = None
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
             grad_of_input = convolution_back_kernel(
-                grad, weight, input_shape, stride, padding, dilation, transposed, groups
+                grad,
+                weight._array,
+                self.saved_input_shape,
+                self.saved_stride,
+                self.saved_padding,
+                self.saved_dilation,
+                self.saved_transposed,
+                self.saved_groups,
             )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             grad_of_weight = convolution_weight_back_kernel(
-                grad, input, weight_shape, stride, padding, dilation, transposed, groups
+                grad,
+                input._array,
+                self.saved_weight_shape,
+                self.saved_stride,
+                self.saved_padding,
+                self.saved_dilation,
+                self.saved_transposed,
+                self.saved_groups,
             )
-        if edges[2] is not None:
-            grad_of_bias = sum_over_channels_kernel(grad)
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        stride = self.saved_stride
-        padding = self.saved_padding
-        dilation = self.saved_dilation
-        transposed = self.saved_transposed
-        groups = self.saved_groups
-        input_shape = self.saved_input_shape
-        weight_shape = self.saved_weight_shape
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            weight = self.unpack("weight")
-            grad_of_input = F.convolution_back(grad, weight, input_shape, stride, padding, dilation, transposed, groups)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_weight = F.convolution_weight_back(
-                grad, input, weight_shape, stride, padding, dilation, transposed, groups
-            )
-        if edges[2] is not None:
-            grad_of_bias = F.sum_over_channels(grad)
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
+        return (grad_of_input, grad_of_weight, sum_over_channels_kernel(grad) if edges[2] is not None else None)
 
 
 def convolution(
@@ -134,69 +75,47 @@ def convolution(
     groups: int,
 ) -> Tensor:
     """Convolve (N, C, *spatial) with (C_out, C / groups, *kernel); `transposed` gives the adjoint of that."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
-            )
-        input = as_tensor_argument("convolution", "input", 1, input)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(
-                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
-            )
-        weight = as_tensor_argument("convolution", "weight", 2, weight)
-    if bias is not None and not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(
-                convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), {}
-            )
-        bias = as_tensor_argument("convolution", "bias", 3, bias)
-    if transposed is not False and transposed is not True:
-        raise not_a_bool("convolution", "transposed", transposed)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(weight, TensorBase)
+        or (bias is not None and not isinstance(bias, TensorBase))
+        or type(transposed) is not bool
+    ):
+        if (taken := divert("convolution", locals())) is not PROCEED:
+            return taken
     try:
         stride = as_shape(stride)
         padding = as_shape(padding)
         dilation = as_shape(dilation)
         output_padding = as_shape(output_padding)
-        if type(groups) is not int:
-            groups = plain_int(groups)
-        input_array = input._array
-        weight_array = weight._array
-        bias_array = None if bias is None else bias._array
+        groups = groups if type(groups) is int else plain_int(groups)
         computed: Any = convolution_kernel(
-            input_array, weight_array, bias_array, stride, padding, dilation, transposed, output_padding, groups
+            input._array,
+            weight._array,
+            None if bias is None else bias._array,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
+            groups,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "convolution",
-            "input: Array; weight: Array; bias: Array | None; stride: Shape; padding: Shape; dilation: Shape; transposed: bool; output_padding: Shape; groups: int",
-            (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("convolution", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or weight._requires_grad or (bias is not None and bias._requires_grad)):
-        node = new_node(ConvolutionBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or weight._requires_grad or (bias is not None and bias._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(ConvolutionBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
             (bias._edge or gradient_edge(bias)) if (bias is not None and bias._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -210,207 +129,85 @@ def convolution(
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
         node.saved_weight_shape = weight._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
-            carry_tangents(
-                result,
-                convolution_tangent,
-                (
-                    input,
-                    weight,
-                    bias,
-                    stride,
-                    padding,
-                    dilation,
-                    transposed,
-                    output_padding,
-                    groups,
-                ),
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("convolution", result, locals()) if process.diverted else result
 
 
-def convolution_tangent(
-    result: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: Any,
-    output_padding: Any,
-    groups: Any,
-    input_tangent: Any,
-    weight_tangent: Any,
-    bias_tangent: Any,
-) -> Any:
-    """Tangent of convolution."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if weight_tangent is None:
-        weight_tangent = zeros_like_input(weight)
-    if bias_tangent is None:
-        bias_tangent = zeros_like_input(bias)
-    return F.convolution(
-        input_tangent, weight, None, stride, padding, dilation, transposed, output_padding, groups
-    ) + F.convolution(
-        input, weight_tangent, bias_tangent, stride, padding, dilation, transposed, output_padding, groups
-    )
-
-
-class ConvolutionGradWeightNode(Node):
-    """Gradient of convolution_grad_weight."""
-
+class ConvolutionGradWeightNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "output_grad", "stride", "padding", "dilation", "groups")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_output_grad: Any = None
-    saved_output_grad_version: int = -1
-    saved_stride: Any = None
-    saved_padding: Any = None
-    saved_dilation: Any = None
-    saved_groups: Any = None
-    saved_input_shape: Any = None
-    saved_output_grad_shape: Any = None
+    operation = "convolution_grad_weight"
+    shown = "ConvolutionBackwardBackward0"
+    tensor_names = ("input", "output_grad")
+    value_names = ("stride", "padding", "dilation", "groups")
+    fact_names = ("input_shape", "output_grad_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        stride = self.saved_stride
-        padding = self.saved_padding
-        dilation = self.saved_dilation
-        groups = self.saved_groups
-        input_shape = self.saved_input_shape
-        output_grad_shape = self.saved_output_grad_shape
-        grad_of_input = None
-        grad_of_output_grad = None
+        grad_of_input = grad_of_output_grad = None
         if edges[0] is not None:
             output_grad = self.saved_output_grad
             if output_grad._counter is not None and output_grad._counter.value != self.saved_output_grad_version:
                 raise_stale(self, "output_grad")
-            output_grad = output_grad._array
             grad_of_input = convolution_back_kernel(
-                output_grad, grad, input_shape, stride, padding, dilation, False, groups
+                output_grad._array,
+                grad,
+                self.saved_input_shape,
+                self.saved_stride,
+                self.saved_padding,
+                self.saved_dilation,
+                False,
+                self.saved_groups,
             )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             grad_of_output_grad = leading_part_kernel(
-                convolution_kernel(input, grad, None, stride, padding, dilation, False, stride, groups),
-                output_grad_shape,
+                convolution_kernel(
+                    input._array,
+                    grad,
+                    None,
+                    self.saved_stride,
+                    self.saved_padding,
+                    self.saved_dilation,
+                    False,
+                    self.saved_stride,
+                    self.saved_groups,
+                ),
+                self.saved_output_grad_shape,
             )
-        return (
-            grad_of_input,
-            grad_of_output_grad,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        stride = self.saved_stride
-        padding = self.saved_padding
-        dilation = self.saved_dilation
-        groups = self.saved_groups
-        input_shape = self.saved_input_shape
-        output_grad_shape = self.saved_output_grad_shape
-        grad_of_input = None
-        grad_of_output_grad = None
-        if edges[0] is not None:
-            output_grad = self.unpack("output_grad")
-            grad_of_input = F.convolution_back(output_grad, grad, input_shape, stride, padding, dilation, False, groups)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_output_grad = F.leading_part(
-                F.convolution(input, grad, None, stride, padding, dilation, False, stride, groups), output_grad_shape
-            )
-        return (
-            grad_of_input,
-            grad_of_output_grad,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_output_grad = None
-
-
-ConvolutionGradWeightNode.__name__ = ConvolutionGradWeightNode.__qualname__ = "ConvolutionBackwardBackward0"
+        return (grad_of_input, grad_of_output_grad)
 
 
 def convolution_grad_weight(
     input: Tensor, output_grad: Tensor, weight_shape: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
     """The gradient of a convolution with respect to its weight; linear in `input` and in the result's gradient."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                convolution_grad_weight, (input, output_grad, weight_shape, stride, padding, dilation, groups), {}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                convolution_grad_weight, (input, output_grad, weight_shape, stride, padding, dilation, groups), {}
-            )
-        input = as_tensor_argument("convolution_grad_weight", "input", 1, input)
-    if not isinstance(output_grad, TensorBase):
-        if is_foreign(output_grad):
-            return ask_foreign(
-                convolution_grad_weight, (input, output_grad, weight_shape, stride, padding, dilation, groups), {}
-            )
-        output_grad = as_tensor_argument("convolution_grad_weight", "output_grad", 2, output_grad)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(output_grad, TensorBase):
+        if (taken := divert("convolution_grad_weight", locals())) is not PROCEED:
+            return taken
     try:
         weight_shape = as_shape(weight_shape)
         stride = as_shape(stride)
         padding = as_shape(padding)
         dilation = as_shape(dilation)
-        if type(groups) is not int:
-            groups = plain_int(groups)
-        input_array = input._array
-        output_grad_array = output_grad._array
+        groups = groups if type(groups) is int else plain_int(groups)
         computed: Any = convolution_grad_weight_kernel(
-            input_array, output_grad_array, weight_shape, stride, padding, dilation, groups
+            input._array, output_grad._array, weight_shape, stride, padding, dilation, groups
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "convolution_grad_weight",
-            "input: Array; output_grad: Array; weight_shape: Shape; stride: Shape; padding: Shape; dilation: Shape; groups: int",
-            (input, output_grad, weight_shape, stride, padding, dilation, groups),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("convolution_grad_weight", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or output_grad._requires_grad):
-        node = new_node(ConvolutionGradWeightNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or output_grad._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ConvolutionGradWeightNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if output_grad._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -423,53 +220,4 @@ def convolution_grad_weight(
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
         node.saved_output_grad_shape = output_grad._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, output_grad):
-            carry_tangents(
-                result,
-                convolution_grad_weight_tangent,
-                (
-                    input,
-                    output_grad,
-                    weight_shape,
-                    stride,
-                    padding,
-                    dilation,
-                    groups,
-                ),
-                (
-                    input,
-                    output_grad,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def convolution_grad_weight_tangent(
-    result: Any,
-    input: Any,
-    output_grad: Any,
-    weight_shape: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: Any,
-    input_tangent: Any,
-    output_grad_tangent: Any,
-) -> Any:
-    """Tangent of convolution_grad_weight."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(
-            convolution_grad_weight(input_tangent, output_grad, weight_shape, stride, padding, dilation, groups)
-        )
-    if output_grad_tangent is not None:
-        terms.append(
-            convolution_grad_weight(input, output_grad_tangent, weight_shape, stride, padding, dilation, groups)
-        )
-    return sum_of_terms(terms, result)
+    return finish("convolution_grad_weight", result, locals()) if process.diverted else result

@@ -5,360 +5,155 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import derivative_not_implemented, graph_freed, not_a_bool
-from pullback.generated.array_formulas import cholesky_back as cholesky_back_kernel
-from pullback.generated.array_formulas import eig_back as eig_back_kernel
-from pullback.generated.array_formulas import eigh_back as eigh_back_kernel
-from pullback.generated.array_formulas import qr_back as qr_back_kernel
-from pullback.generated.array_formulas import svd_back as svd_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
-from pullback.kernels.decompositions import cholesky as cholesky_kernel
-from pullback.kernels.decompositions import eigenvalues as eigenvalues_kernel
-from pullback.kernels.decompositions import geqrf as geqrf_kernel
-from pullback.kernels.decompositions import hermitian_eigenvalues as hermitian_eigenvalues_kernel
-from pullback.kernels.decompositions import identity_like as identity_like_kernel
-from pullback.kernels.decompositions import linalg_cholesky_ex as linalg_cholesky_ex_kernel
-from pullback.kernels.decompositions import linalg_eig as linalg_eig_kernel
-from pullback.kernels.decompositions import linalg_eigh as linalg_eigh_kernel
-from pullback.kernels.decompositions import linalg_qr as linalg_qr_kernel
-from pullback.kernels.decompositions import linalg_svd as linalg_svd_kernel
-from pullback.kernels.decompositions import singular_values as singular_values_kernel
+from pullback.kernels.decompositions import (
+    cholesky as cholesky_kernel, eigenvalues as eigenvalues_kernel, geqrf as geqrf_kernel,
+    hermitian_eigenvalues as hermitian_eigenvalues_kernel, identity_like as identity_like_kernel,
+    linalg_cholesky_ex as linalg_cholesky_ex_kernel, linalg_eig as linalg_eig_kernel,
+    linalg_eigh as linalg_eigh_kernel, linalg_qr as linalg_qr_kernel, linalg_svd as linalg_svd_kernel,
+    singular_values as singular_values_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.recording.array_formulas import (
+    cholesky_back as cholesky_back_kernel, eig_back as eig_back_kernel, eigh_back as eigh_back_kernel,
+    qr_back as qr_back_kernel, svd_back as svd_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
+    derivative_not_implemented, divert, finish, gradient_edge, metadata_of, ndarray, new_node, new_tensor,
+    next_sequence_nr, process, raise_stale, refuse, switches, zero_grad_array,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgCholeskyExBackward0(Node):
-    """Gradient of linalg_cholesky_ex."""
-
+class LinalgCholeskyExBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("L", "upper")
+    operation = "linalg_cholesky_ex"
+    tensor_names = ("L",)
+    value_names = ("upper",)
     output_count = 2
-    saved_L: Any = None
-    saved_L_version: int = -1
-    saved_upper: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         L = self.saved_L
         if L._counter is not None and L._counter.value != self.saved_L_version:
             raise_stale(self, "L")
-        L = L._array
-        grad_of_A = cholesky_back_kernel(grad, L, upper)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        if edges[0] is None:
-            return (None,)
-        L = self.unpack("L")
-        grad_of_A = F.cholesky_back(grad, L, upper)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_L = None
+        return (cholesky_back_kernel(grads[0], L._array, self.saved_upper),)
 
 
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """L of A = L L^H (or its adjoint), and the order of the first minor that is not positive, 0 if all are."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_cholesky_ex, (A,), {"upper": upper, "check_errors": check_errors, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_cholesky_ex", out, linalg_cholesky_ex(A, upper=upper, check_errors=check_errors))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_cholesky_ex, (A,), {"upper": upper, "check_errors": check_errors, "out": out})
-        A = as_tensor_argument("linalg_cholesky_ex", "A", 1, A)
-    if upper is not False and upper is not True:
-        raise not_a_bool("linalg_cholesky_ex", "upper", upper)
-    if check_errors is not False and check_errors is not True:
-        raise not_a_bool("linalg_cholesky_ex", "check_errors", check_errors)
-    A_array = A._array
-    L_value, info_value = linalg_cholesky_ex_kernel(A_array, upper=upper, check_errors=check_errors)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(A, TensorBase)
+        or type(upper) is not bool
+        or type(check_errors) is not bool
+    ):
+        if (taken := divert("linalg_cholesky_ex", (A, upper, check_errors), out)) is not PROCEED:
+            return taken
+    L_value, info_value = linalg_cholesky_ex_kernel(A._array, upper=upper, check_errors=check_errors)
     L = new_tensor(as_array(L_value))
     info = new_tensor(as_array(info_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgCholeskyExBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((L, info))
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgCholeskyExBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((L, info))
+        L._requires_grad, L._edge = True, (node, 0)
         node.saved_upper = upper
-        L._requires_grad = True
-        L._edge = (node, 0)
         node.saved_L = SavedOutput(L, 0)
         node.saved_L_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (L, info),
-                linalg_cholesky_ex_tangent,
-                (
-                    A,
-                    upper,
-                    check_errors,
-                ),
-                (A,),
-            )
-        note_inference((L, info))
-    return (L, info)
+    return finish("linalg_cholesky_ex", (L, info), (A, upper, check_errors)) if process.diverted else (L, info)
 
 
-def linalg_cholesky_ex_tangent(result: Any, A: Any, upper: Any, check_errors: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_cholesky_ex."""
-    L = result[0]
-    if A_tangent is None:
-        A_tangent = zeros_like_input(A)
-    return (F.cholesky_forward(A_tangent, L, upper), None)
-
-
-class CholeskyBackward0(Node):
-    """Gradient of cholesky."""
-
+class CholeskyBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result", "upper")
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_upper: Any = None
+    operation = "cholesky"
+    tensor_names = ("result",)
+    value_names = ("upper",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = cholesky_back_kernel(grad, result, upper)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = F.cholesky_back(grad, result, upper)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (cholesky_back_kernel(grads[0], result._array, self.saved_upper),)
 
 
 def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """As linalg.cholesky, under the older name."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cholesky, (input, upper), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cholesky", out, cholesky(input, upper))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cholesky, (input, upper), {"out": out})
-        input = as_tensor_argument("cholesky", "input", 1, input)
-    if upper is not False and upper is not True:
-        raise not_a_bool("cholesky", "upper", upper)
-    input_array = input._array
-    computed: Any = cholesky_kernel(input_array, upper)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(upper) is not bool:
+        if (taken := divert("cholesky", (input, upper), out)) is not PROCEED:
+            return taken
+    computed: Any = cholesky_kernel(input._array, upper)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CholeskyBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CholeskyBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_upper = upper
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                cholesky_tangent,
-                (
-                    input,
-                    upper,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("cholesky", result, (input, upper)) if process.diverted else result
 
 
-def cholesky_tangent(result: Any, input: Any, upper: Any, input_tangent: Any) -> Any:
-    """Tangent of cholesky."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.cholesky_forward(input_tangent, result, upper)
-
-
-class LinalgQrBackward0(Node):
-    """Gradient of linalg_qr."""
-
+class LinalgQrBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("Q", "R", "mode")
+    operation = "linalg_qr"
+    tensor_names = ("Q", "R")
+    value_names = ("mode",)
     output_count = 2
-    saved_Q: Any = None
-    saved_Q_version: int = -1
-    saved_R: Any = None
-    saved_R_version: int = -1
-    saved_mode: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_Q = grads[0]
         if grad_Q is None:
             grad_Q = zero_grad_array(self, 0)
         grad_R = grads[1]
         if grad_R is None:
             grad_R = zero_grad_array(self, 1)
-        mode = self.saved_mode
-        if edges[0] is None:
-            return (None,)
         Q = self.saved_Q
         if Q._counter is not None and Q._counter.value != self.saved_Q_version:
             raise_stale(self, "Q")
-        Q = Q._array
         R = self.saved_R
         if R._counter is not None and R._counter.value != self.saved_R_version:
             raise_stale(self, "R")
-        R = R._array
-        grad_of_A = qr_back_kernel(grad_Q, grad_R, Q, R, mode)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_Q = grads[0]
-        if grad_Q is None:
-            grad_Q = zero_grad_tensor(self, 0)
-        grad_R = grads[1]
-        if grad_R is None:
-            grad_R = zero_grad_tensor(self, 1)
-        mode = self.saved_mode
-        if edges[0] is None:
-            return (None,)
-        Q = self.unpack("Q")
-        R = self.unpack("R")
-        grad_of_A = F.qr_back(grad_Q, grad_R, Q, R, mode)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_Q = None
-        self.saved_R = None
+        return (qr_back_kernel(grad_Q, grad_R, Q._array, R._array, self.saved_mode),)
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q with orthonormal columns and R upper triangular of A = QR; Q is empty in mode "r"."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_qr, (A, mode), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_qr", out, linalg_qr(A, mode))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_qr, (A, mode), {"out": out})
-        A = as_tensor_argument("linalg_qr", "A", 1, A)
+    if process.diverted or out is not None or not isinstance(A, TensorBase):
+        if (taken := divert("linalg_qr", (A, mode), out)) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        Q_value, R_value = linalg_qr_kernel(A_array, mode)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linalg_qr", "A: Array; mode: str", (A, mode)) from None
+        Q_value, R_value = linalg_qr_kernel(A._array, mode)
+    except Exception as error:
+        raise refuse("linalg_qr", error, locals()) from None
     Q = new_tensor(as_array(Q_value))
     R = new_tensor(as_array(R_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgQrBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((Q, R))
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgQrBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((Q, R))
+        Q._requires_grad, Q._edge = True, (node, 0)
+        R._requires_grad, R._edge = True, (node, 1)
         node.saved_mode = mode
-        Q._requires_grad = True
-        Q._edge = (node, 0)
-        R._requires_grad = True
-        R._edge = (node, 1)
         node.saved_Q = SavedOutput(Q, 0)
         node.saved_Q_version = 0
         node.saved_R = SavedOutput(R, 1)
         node.saved_R_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (Q, R),
-                linalg_qr_tangent,
-                (
-                    A,
-                    mode,
-                ),
-                (A,),
-            )
-        note_inference((Q, R))
-    return (Q, R)
+    return finish("linalg_qr", (Q, R), (A, mode)) if process.diverted else (Q, R)
 
 
-def linalg_qr_tangent(result: Any, A: Any, mode: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_qr."""
-    return double_pullback(lambda xs: linalg_qr(xs[0], mode), (A,), (A_tangent,))
-
-
-class GeqrfBackward0(Node):
-    """Gradient of geqrf."""
-
+class GeqrfBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "geqrf"
     output_count = 2
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -373,77 +168,33 @@ class GeqrfBackward0(Node):
             raise derivative_not_implemented("geqrf")
         return (grad_of_input,)
 
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad_a = grads[0]
-        if grad_a is None:
-            grad_a = zero_grad_tensor(self, 0)
-        grad_tau = grads[1]
-        if grad_tau is None:
-            grad_tau = zero_grad_tensor(self, 1)
-        grad_of_input = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("geqrf")
-        return (grad_of_input,)
-
 
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """The QR decomposition as reflectors: R above the diagonal, the reflectors below it, and their factors."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(geqrf, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("geqrf", out, geqrf(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(geqrf, (input,), {"out": out})
-        input = as_tensor_argument("geqrf", "input", 1, input)
-    input_array = input._array
-    a_value, tau_value = geqrf_kernel(input_array)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("geqrf", (input,), out)) is not PROCEED:
+            return taken
+    a_value, tau_value = geqrf_kernel(input._array)
     a = new_tensor(as_array(a_value))
     tau = new_tensor(as_array(tau_value))
-    if record and (input._requires_grad):
-        node = new_node(GeqrfBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((a, tau))
-        a._requires_grad = True
-        a._edge = (node, 0)
-        tau._requires_grad = True
-        tau._edge = (node, 1)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents((a, tau), geqrf_tangent, (input,), (input,))
-        note_inference((a, tau))
-    return (a, tau)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(GeqrfBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((a, tau))
+        a._requires_grad, a._edge = True, (node, 0)
+        tau._requires_grad, tau._edge = True, (node, 1)
+    return finish("geqrf", (a, tau), (input,)) if process.diverted else (a, tau)
 
 
-def geqrf_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of geqrf."""
-    raise forward_not_implemented("geqrf")
-
-
-class LinalgSvdBackward0(Node):
-    """Gradient of linalg_svd."""
-
+class LinalgSvdBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("U", "S", "Vh")
+    operation = "linalg_svd"
+    tensor_names = ("U", "S", "Vh")
     output_count = 3
-    saved_U: Any = None
-    saved_U_version: int = -1
-    saved_S: Any = None
-    saved_S_version: int = -1
-    saved_Vh: Any = None
-    saved_Vh_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_U = grads[0]
         if grad_U is None:
             grad_U = zero_grad_array(self, 0)
@@ -453,426 +204,188 @@ class LinalgSvdBackward0(Node):
         grad_Vh = grads[2]
         if grad_Vh is None:
             grad_Vh = zero_grad_array(self, 2)
-        if edges[0] is None:
-            return (None,)
         U = self.saved_U
         if U._counter is not None and U._counter.value != self.saved_U_version:
             raise_stale(self, "U")
-        U = U._array
         S = self.saved_S
         if S._counter is not None and S._counter.value != self.saved_S_version:
             raise_stale(self, "S")
-        S = S._array
         Vh = self.saved_Vh
         if Vh._counter is not None and Vh._counter.value != self.saved_Vh_version:
             raise_stale(self, "Vh")
-        Vh = Vh._array
-        grad_of_A = svd_back_kernel(grad_U, grad_S, grad_Vh, U, S, Vh)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_U = grads[0]
-        if grad_U is None:
-            grad_U = zero_grad_tensor(self, 0)
-        grad_S = grads[1]
-        if grad_S is None:
-            grad_S = zero_grad_tensor(self, 1)
-        grad_Vh = grads[2]
-        if grad_Vh is None:
-            grad_Vh = zero_grad_tensor(self, 2)
-        if edges[0] is None:
-            return (None,)
-        U = self.unpack("U")
-        S = self.unpack("S")
-        Vh = self.unpack("Vh")
-        grad_of_A = F.svd_back(grad_U, grad_S, grad_Vh, U, S, Vh)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_U = None
-        self.saved_S = None
-        self.saved_Vh = None
+        return (svd_back_kernel(grad_U, grad_S, grad_Vh, U._array, S._array, Vh._array),)
 
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
     """U, S and Vh of A = U diag(S) Vh, the singular values in descending order."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_svd, (A, full_matrices), {"driver": driver, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_svd", out, linalg_svd(A, full_matrices, driver=driver))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_svd, (A, full_matrices), {"driver": driver, "out": out})
-        A = as_tensor_argument("linalg_svd", "A", 1, A)
-    if full_matrices is not False and full_matrices is not True:
-        raise not_a_bool("linalg_svd", "full_matrices", full_matrices)
+    if process.diverted or out is not None or not isinstance(A, TensorBase) or type(full_matrices) is not bool:
+        if (taken := divert("linalg_svd", (A, full_matrices, driver), out)) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        U_value, S_value, Vh_value = linalg_svd_kernel(A_array, full_matrices, driver=driver)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "linalg_svd", "A: Array; full_matrices: bool; *; driver: str | None", (A, full_matrices, driver)
-        ) from None
+        U_value, S_value, Vh_value = linalg_svd_kernel(A._array, full_matrices, driver=driver)
+    except Exception as error:
+        raise refuse("linalg_svd", error, locals()) from None
     U = new_tensor(as_array(U_value))
     S = new_tensor(as_array(S_value))
     Vh = new_tensor(as_array(Vh_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgSvdBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((U, S, Vh))
-        U._requires_grad = True
-        U._edge = (node, 0)
-        S._requires_grad = True
-        S._edge = (node, 1)
-        Vh._requires_grad = True
-        Vh._edge = (node, 2)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgSvdBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((U, S, Vh))
+        U._requires_grad, U._edge = True, (node, 0)
+        S._requires_grad, S._edge = True, (node, 1)
+        Vh._requires_grad, Vh._edge = True, (node, 2)
         node.saved_U = SavedOutput(U, 0)
         node.saved_U_version = 0
         node.saved_S = SavedOutput(S, 1)
         node.saved_S_version = 0
         node.saved_Vh = SavedOutput(Vh, 2)
         node.saved_Vh_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (U, S, Vh),
-                linalg_svd_tangent,
-                (
-                    A,
-                    full_matrices,
-                    driver,
-                ),
-                (A,),
-            )
-        note_inference((U, S, Vh))
-    return (U, S, Vh)
+    return finish("linalg_svd", (U, S, Vh), (A, full_matrices, driver)) if process.diverted else (U, S, Vh)
 
 
-def linalg_svd_tangent(result: Any, A: Any, full_matrices: Any, driver: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_svd."""
-    return double_pullback(lambda xs: linalg_svd(xs[0], full_matrices, driver=driver), (A,), (A_tangent,))
-
-
-class LinalgEighBackward0(Node):
-    """Gradient of linalg_eigh."""
-
+class LinalgEighBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("eigenvalues", "eigenvectors")
+    operation = "linalg_eigh"
+    tensor_names = ("eigenvalues", "eigenvectors")
     output_count = 2
-    saved_eigenvalues: Any = None
-    saved_eigenvalues_version: int = -1
-    saved_eigenvectors: Any = None
-    saved_eigenvectors_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_eigenvalues = grads[0]
         if grad_eigenvalues is None:
             grad_eigenvalues = zero_grad_array(self, 0)
         grad_eigenvectors = grads[1]
         if grad_eigenvectors is None:
             grad_eigenvectors = zero_grad_array(self, 1)
-        if edges[0] is None:
-            return (None,)
         eigenvalues = self.saved_eigenvalues
         if eigenvalues._counter is not None and eigenvalues._counter.value != self.saved_eigenvalues_version:
             raise_stale(self, "eigenvalues")
-        eigenvalues = eigenvalues._array
         eigenvectors = self.saved_eigenvectors
         if eigenvectors._counter is not None and eigenvectors._counter.value != self.saved_eigenvectors_version:
             raise_stale(self, "eigenvectors")
-        eigenvectors = eigenvectors._array
-        grad_of_A = eigh_back_kernel(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_eigenvalues = grads[0]
-        if grad_eigenvalues is None:
-            grad_eigenvalues = zero_grad_tensor(self, 0)
-        grad_eigenvectors = grads[1]
-        if grad_eigenvectors is None:
-            grad_eigenvectors = zero_grad_tensor(self, 1)
-        if edges[0] is None:
-            return (None,)
-        eigenvalues = self.unpack("eigenvalues")
-        eigenvectors = self.unpack("eigenvectors")
-        grad_of_A = F.eigh_back(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_eigenvalues = None
-        self.saved_eigenvectors = None
+        return (eigh_back_kernel(grad_eigenvalues, grad_eigenvectors, eigenvalues._array, eigenvectors._array),)
 
 
 def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues, ascending, and the eigenvectors of Hermitian matrices, of which one triangle is read."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_eigh, (A, UPLO), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_eigh", out, linalg_eigh(A, UPLO))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_eigh, (A, UPLO), {"out": out})
-        A = as_tensor_argument("linalg_eigh", "A", 1, A)
+    if process.diverted or out is not None or not isinstance(A, TensorBase):
+        if (taken := divert("linalg_eigh", (A, UPLO), out)) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        eigenvalues_value, eigenvectors_value = linalg_eigh_kernel(A_array, UPLO)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linalg_eigh", "A: Array; UPLO: str", (A, UPLO)) from None
+        eigenvalues_value, eigenvectors_value = linalg_eigh_kernel(A._array, UPLO)
+    except Exception as error:
+        raise refuse("linalg_eigh", error, locals()) from None
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgEighBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((eigenvalues, eigenvectors))
-        eigenvalues._requires_grad = True
-        eigenvalues._edge = (node, 0)
-        eigenvectors._requires_grad = True
-        eigenvectors._edge = (node, 1)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgEighBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((eigenvalues, eigenvectors))
+        eigenvalues._requires_grad, eigenvalues._edge = True, (node, 0)
+        eigenvectors._requires_grad, eigenvectors._edge = True, (node, 1)
         node.saved_eigenvalues = SavedOutput(eigenvalues, 0)
         node.saved_eigenvalues_version = 0
         node.saved_eigenvectors = SavedOutput(eigenvectors, 1)
         node.saved_eigenvectors_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (eigenvalues, eigenvectors),
-                linalg_eigh_tangent,
-                (
-                    A,
-                    UPLO,
-                ),
-                (A,),
-            )
-        note_inference((eigenvalues, eigenvectors))
-    return (eigenvalues, eigenvectors)
+    return (
+        finish("linalg_eigh", (eigenvalues, eigenvectors), locals())
+        if process.diverted
+        else (eigenvalues, eigenvectors)
+    )
 
 
-def linalg_eigh_tangent(result: Any, A: Any, UPLO: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_eigh."""
-    eigenvalues = result[0]
-    eigenvectors = result[1]
-    if A_tangent is None:
-        A_tangent = zeros_like_input(A)
-    return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
-
-
-class LinalgEigBackward0(Node):
-    """Gradient of linalg_eig."""
-
+class LinalgEigBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("eigenvalues", "eigenvectors")
+    operation = "linalg_eig"
+    tensor_names = ("eigenvalues", "eigenvectors")
+    fact_names = ("A_dtype",)
     output_count = 2
-    saved_eigenvalues: Any = None
-    saved_eigenvalues_version: int = -1
-    saved_eigenvectors: Any = None
-    saved_eigenvectors_version: int = -1
-    saved_A_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_eigenvalues = grads[0]
         if grad_eigenvalues is None:
             grad_eigenvalues = zero_grad_array(self, 0)
         grad_eigenvectors = grads[1]
         if grad_eigenvectors is None:
             grad_eigenvectors = zero_grad_array(self, 1)
-        A_dtype = self.saved_A_dtype
-        if edges[0] is None:
-            return (None,)
         eigenvalues = self.saved_eigenvalues
         if eigenvalues._counter is not None and eigenvalues._counter.value != self.saved_eigenvalues_version:
             raise_stale(self, "eigenvalues")
-        eigenvalues = eigenvalues._array
         eigenvectors = self.saved_eigenvectors
         if eigenvectors._counter is not None and eigenvectors._counter.value != self.saved_eigenvectors_version:
             raise_stale(self, "eigenvectors")
-        eigenvectors = eigenvectors._array
-        back = eig_back_kernel(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
-        grad_of_A = to_dtype_kernel(back, A_dtype)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_eigenvalues = grads[0]
-        if grad_eigenvalues is None:
-            grad_eigenvalues = zero_grad_tensor(self, 0)
-        grad_eigenvectors = grads[1]
-        if grad_eigenvectors is None:
-            grad_eigenvectors = zero_grad_tensor(self, 1)
-        A_dtype = self.saved_A_dtype
-        if edges[0] is None:
-            return (None,)
-        eigenvalues = self.unpack("eigenvalues")
-        eigenvectors = self.unpack("eigenvectors")
-        back = F.eig_back(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)
-        grad_of_A = F.to_dtype(back, A_dtype)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_eigenvalues = None
-        self.saved_eigenvectors = None
+        back = eig_back_kernel(grad_eigenvalues, grad_eigenvectors, eigenvalues._array, eigenvectors._array)
+        return (to_dtype_kernel(back, self.saved_A_dtype),)
 
 
 def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
     """The eigenvalues and the eigenvectors of square matrices, always complex."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_eig, (A,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_eig", out, linalg_eig(A))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_eig, (A,), {"out": out})
-        A = as_tensor_argument("linalg_eig", "A", 1, A)
-    A_array = A._array
-    eigenvalues_value, eigenvectors_value = linalg_eig_kernel(A_array)
+    if process.diverted or out is not None or not isinstance(A, TensorBase):
+        if (taken := divert("linalg_eig", (A,), out)) is not PROCEED:
+            return taken
+    eigenvalues_value, eigenvectors_value = linalg_eig_kernel(A._array)
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgEigBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((eigenvalues, eigenvectors))
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgEigBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((eigenvalues, eigenvectors))
+        eigenvalues._requires_grad, eigenvalues._edge = True, (node, 0)
+        eigenvectors._requires_grad, eigenvectors._edge = True, (node, 1)
         node.saved_A_dtype = A._array.dtype
-        eigenvalues._requires_grad = True
-        eigenvalues._edge = (node, 0)
-        eigenvectors._requires_grad = True
-        eigenvectors._edge = (node, 1)
         node.saved_eigenvalues = SavedOutput(eigenvalues, 0)
         node.saved_eigenvalues_version = 0
         node.saved_eigenvectors = SavedOutput(eigenvectors, 1)
         node.saved_eigenvectors_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents((eigenvalues, eigenvectors), linalg_eig_tangent, (A,), (A,))
-        note_inference((eigenvalues, eigenvectors))
-    return (eigenvalues, eigenvectors)
-
-
-def linalg_eig_tangent(result: Any, A: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_eig."""
-    return double_pullback(lambda xs: linalg_eig(xs[0]), (A,), (A_tangent,))
+    return finish("linalg_eig", (eigenvalues, eigenvectors), (A,)) if process.diverted else (eigenvalues, eigenvectors)
 
 
 def singular_values(A: Tensor) -> Tensor:
     """The singular values alone, in descending order."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(singular_values, (A,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(singular_values, (A,), {})
-        A = as_tensor_argument("singular_values", "A", 1, A)
-    A_array = A._array
-    computed: Any = singular_values_kernel(A_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(A, TensorBase):
+        if (taken := divert("singular_values", (A,))) is not PROCEED:
+            return taken
+    computed: Any = singular_values_kernel(A._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("singular_values", result, (A,)) if process.diverted else result
 
 
 def hermitian_eigenvalues(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices alone, ascending."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hermitian_eigenvalues, (A, UPLO), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(hermitian_eigenvalues, (A, UPLO), {})
-        A = as_tensor_argument("hermitian_eigenvalues", "A", 1, A)
+    if process.diverted or not isinstance(A, TensorBase):
+        if (taken := divert("hermitian_eigenvalues", (A, UPLO))) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        computed: Any = hermitian_eigenvalues_kernel(A_array, UPLO)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "hermitian_eigenvalues", "A: Array; UPLO: str", (A, UPLO)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = hermitian_eigenvalues_kernel(A._array, UPLO)
+    except Exception as error:
+        raise refuse("hermitian_eigenvalues", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("hermitian_eigenvalues", result, (A, UPLO)) if process.diverted else result
 
 
 def eigenvalues(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices alone, always complex."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(eigenvalues, (A,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(eigenvalues, (A,), {})
-        A = as_tensor_argument("eigenvalues", "A", 1, A)
-    A_array = A._array
-    computed: Any = eigenvalues_kernel(A_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(A, TensorBase):
+        if (taken := divert("eigenvalues", (A,))) is not PROCEED:
+            return taken
+    computed: Any = eigenvalues_kernel(A._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("eigenvalues", result, (A,)) if process.diverted else result
 
 
 def identity_like(input: Tensor) -> Tensor:
     """The identity (of a wide or tall matrix: ones on the diagonal) in the shape and dtype of `input`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(identity_like, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(identity_like, (input,), {})
-        input = as_tensor_argument("identity_like", "input", 1, input)
-    input_array = input._array
-    computed: Any = identity_like_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("identity_like", (input,))) is not PROCEED:
+            return taken
+    computed: Any = identity_like_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("identity_like", result, (input,)) if process.diverted else result

@@ -5,663 +5,300 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import cdist_back as cdist_back_kernel
-from pullback.generated.array_formulas import pdist_back as pdist_back_kernel
-from pullback.generated.array_formulas import trilinear_back_first as trilinear_back_first_kernel
-from pullback.generated.array_formulas import trilinear_back_weight as trilinear_back_weight_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow
-from pullback.kernels.distances import cdist_forward as cdist_forward_kernel
-from pullback.kernels.distances import euclidean_dist as euclidean_dist_kernel
-from pullback.kernels.distances import largest_share as largest_share_kernel
-from pullback.kernels.distances import pair_rows as pair_rows_kernel
-from pullback.kernels.distances import pdist_forward as pdist_forward_kernel
-from pullback.kernels.distances import trilinear as trilinear_kernel
+from pullback.kernels.distances import (
+    cdist_forward as cdist_forward_kernel, euclidean_dist as euclidean_dist_kernel,
+    largest_share as largest_share_kernel, pair_rows as pair_rows_kernel, pdist_forward as pdist_forward_kernel,
+    trilinear as trilinear_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import transpose as transpose_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.recording.array_formulas import (
+    cdist_back as cdist_back_kernel, pdist_back as pdist_back_kernel,
+    trilinear_back_first as trilinear_back_first_kernel, trilinear_back_weight as trilinear_back_weight_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, ndarray, new_node, next_sequence_nr, plain_float, plain_int, process, raise_stale, refuse,
+    switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class CdistForwardNode(Node):
-    """Gradient of cdist_forward."""
-
+class CdistForwardNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("x1", "x2", "result", "p")
-    saved_x1: Any = None
-    saved_x1_version: int = -1
-    saved_x2: Any = None
-    saved_x2_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_p: Any = None
+    operation = "cdist_forward"
+    shown = "CdistBackward0"
+    tensor_names = ("x1", "x2", "result")
+    value_names = ("p",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        p = self.saved_p
-        grad_of_x1 = None
-        grad_of_x2 = None
+        grad_of_x1 = grad_of_x2 = None
         if edges[0] is not None:
             x1 = self.saved_x1
             if x1._counter is not None and x1._counter.value != self.saved_x1_version:
                 raise_stale(self, "x1")
-            x1 = x1._array
             x2 = self.saved_x2
             if x2._counter is not None and x2._counter.value != self.saved_x2_version:
                 raise_stale(self, "x2")
-            x2 = x2._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_x1 = cdist_back_kernel(grad, x1, x2, p, result)
+            grad_of_x1 = cdist_back_kernel(grad, x1._array, x2._array, self.saved_p, result._array)
         if edges[1] is not None:
             x1 = self.saved_x1
             if x1._counter is not None and x1._counter.value != self.saved_x1_version:
                 raise_stale(self, "x1")
-            x1 = x1._array
             x2 = self.saved_x2
             if x2._counter is not None and x2._counter.value != self.saved_x2_version:
                 raise_stale(self, "x2")
-            x2 = x2._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_x2 = cdist_back_kernel(transpose_kernel(grad, -2, -1), x2, x1, p, transpose_kernel(result, -2, -1))
-        return (
-            grad_of_x1,
-            grad_of_x2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        grad_of_x1 = None
-        grad_of_x2 = None
-        if edges[0] is not None:
-            x1 = self.unpack("x1")
-            x2 = self.unpack("x2")
-            result = self.unpack("result")
-            grad_of_x1 = F.cdist_back(grad, x1, x2, p, result)
-        if edges[1] is not None:
-            x1 = self.unpack("x1")
-            x2 = self.unpack("x2")
-            result = self.unpack("result")
-            grad_of_x2 = F.cdist_back(F.transpose(grad, -2, -1), x2, x1, p, F.transpose(result, -2, -1))
-        return (
-            grad_of_x1,
-            grad_of_x2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_x1 = None
-        self.saved_x2 = None
-        self.saved_result = None
-
-
-CdistForwardNode.__name__ = CdistForwardNode.__qualname__ = "CdistBackward0"
+            grad_of_x2 = cdist_back_kernel(
+                transpose_kernel(grad, -2, -1),
+                x2._array,
+                x1._array,
+                self.saved_p,
+                transpose_kernel(result._array, -2, -1),
+            )
+        return (grad_of_x1, grad_of_x2)
 
 
 def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     """The p-norm distances of each row of (*, P, M) from each of (*, R, M): (*, P, R)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cdist_forward, (x1, x2, p), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(x1, TensorBase):
-        if is_foreign(x1):
-            return ask_foreign(cdist_forward, (x1, x2, p), {})
-        x1 = as_tensor_argument("cdist", "x1", 1, x1)
-    if not isinstance(x2, TensorBase):
-        if is_foreign(x2):
-            return ask_foreign(cdist_forward, (x1, x2, p), {})
-        x2 = as_tensor_argument("cdist", "x2", 2, x2)
+    if process.diverted or not isinstance(x1, TensorBase) or not isinstance(x2, TensorBase):
+        if (taken := divert("cdist_forward", (x1, x2, p))) is not PROCEED:
+            return taken
     try:
-        if type(p) is not float and type(p) not in NUMBERS:
-            p = plain_float(p)
-        x1_array = x1._array
-        x2_array = x2._array
-        computed: Any = cdist_forward_kernel(x1_array, x2_array, p)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cdist", "x1: Array; x2: Array; p: float", (x1, x2, p)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        p = p if type(p) is float or type(p) in NUMBERS else plain_float(p)
+        computed: Any = cdist_forward_kernel(x1._array, x2._array, p)
+    except Exception as error:
+        raise refuse("cdist_forward", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (x1._requires_grad or x2._requires_grad):
-        node = new_node(CdistForwardNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (x1._requires_grad or x2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(CdistForwardNode)
         node.next_edges = (
             (x1._edge or gradient_edge(x1)) if x1._requires_grad else None,
             (x2._edge or gradient_edge(x2)) if x2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_x1 = x1
         node.saved_x1_version = x1._counter.value if x1._counter is not None else 0
         node.saved_x2 = x2
         node.saved_x2_version = x2._counter.value if x2._counter is not None else 0
         node.saved_p = p
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(x1, x2):
-            carry_tangents(
-                result,
-                cdist_forward_tangent,
-                (
-                    x1,
-                    x2,
-                    p,
-                ),
-                (
-                    x1,
-                    x2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("cdist_forward", result, (x1, x2, p)) if process.diverted else result
 
 
-def cdist_forward_tangent(result: Any, x1: Any, x2: Any, p: Any, x1_tangent: Any, x2_tangent: Any) -> Any:
-    """Tangent of cdist_forward."""
-    return double_pullback(
-        lambda xs: cdist_forward(xs[0], xs[1], p),
-        (
-            x1,
-            x2,
-        ),
-        (
-            x1_tangent,
-            x2_tangent,
-        ),
-    )
-
-
-class EuclideanDistBackward0(Node):
-    """Gradient of euclidean_dist."""
-
+class EuclideanDistBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("x1", "x2", "result")
-    saved_x1: Any = None
-    saved_x1_version: int = -1
-    saved_x2: Any = None
-    saved_x2_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
+    operation = "euclidean_dist"
+    tensor_names = ("x1", "x2", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_x1 = None
-        grad_of_x2 = None
+        grad_of_x1 = grad_of_x2 = None
         if edges[0] is not None:
             x1 = self.saved_x1
             if x1._counter is not None and x1._counter.value != self.saved_x1_version:
                 raise_stale(self, "x1")
-            x1 = x1._array
             x2 = self.saved_x2
             if x2._counter is not None and x2._counter.value != self.saved_x2_version:
                 raise_stale(self, "x2")
-            x2 = x2._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_x1 = cdist_back_kernel(grad, x1, x2, 2.0, result)
+            grad_of_x1 = cdist_back_kernel(grad, x1._array, x2._array, 2.0, result._array)
         if edges[1] is not None:
             x1 = self.saved_x1
             if x1._counter is not None and x1._counter.value != self.saved_x1_version:
                 raise_stale(self, "x1")
-            x1 = x1._array
             x2 = self.saved_x2
             if x2._counter is not None and x2._counter.value != self.saved_x2_version:
                 raise_stale(self, "x2")
-            x2 = x2._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
             grad_of_x2 = cdist_back_kernel(
-                transpose_kernel(grad, -2, -1), x2, x1, 2.0, transpose_kernel(result, -2, -1)
+                transpose_kernel(grad, -2, -1), x2._array, x1._array, 2.0, transpose_kernel(result._array, -2, -1)
             )
-        return (
-            grad_of_x1,
-            grad_of_x2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_x1 = None
-        grad_of_x2 = None
-        if edges[0] is not None:
-            x1 = self.unpack("x1")
-            x2 = self.unpack("x2")
-            result = self.unpack("result")
-            grad_of_x1 = F.cdist_back(grad, x1, x2, 2.0, result)
-        if edges[1] is not None:
-            x1 = self.unpack("x1")
-            x2 = self.unpack("x2")
-            result = self.unpack("result")
-            grad_of_x2 = F.cdist_back(F.transpose(grad, -2, -1), x2, x1, 2.0, F.transpose(result, -2, -1))
-        return (
-            grad_of_x1,
-            grad_of_x2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_x1 = None
-        self.saved_x2 = None
-        self.saved_result = None
+        return (grad_of_x1, grad_of_x2)
 
 
 def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     """The Euclidean distances by one matrix product, for many rows; small ones lose digits."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(euclidean_dist, (x1, x2), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(x1, TensorBase):
-        if is_foreign(x1):
-            return ask_foreign(euclidean_dist, (x1, x2), {})
-        x1 = as_tensor_argument("euclidean_dist", "x1", 1, x1)
-    if not isinstance(x2, TensorBase):
-        if is_foreign(x2):
-            return ask_foreign(euclidean_dist, (x1, x2), {})
-        x2 = as_tensor_argument("euclidean_dist", "x2", 2, x2)
+    if process.diverted or not isinstance(x1, TensorBase) or not isinstance(x2, TensorBase):
+        if (taken := divert("euclidean_dist", (x1, x2))) is not PROCEED:
+            return taken
     try:
-        x1_array = x1._array
-        x2_array = x2._array
-        computed: Any = euclidean_dist_kernel(x1_array, x2_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "euclidean_dist", "x1: Array; x2: Array", (x1, x2)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = euclidean_dist_kernel(x1._array, x2._array)
+    except Exception as error:
+        raise refuse("euclidean_dist", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (x1._requires_grad or x2._requires_grad):
-        node = new_node(EuclideanDistBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (x1._requires_grad or x2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(EuclideanDistBackward0)
         node.next_edges = (
             (x1._edge or gradient_edge(x1)) if x1._requires_grad else None,
             (x2._edge or gradient_edge(x2)) if x2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_x1 = x1
         node.saved_x1_version = x1._counter.value if x1._counter is not None else 0
         node.saved_x2 = x2
         node.saved_x2_version = x2._counter.value if x2._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(x1, x2):
-            carry_tangents(
-                result,
-                euclidean_dist_tangent,
-                (
-                    x1,
-                    x2,
-                ),
-                (
-                    x1,
-                    x2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("euclidean_dist", result, (x1, x2)) if process.diverted else result
 
 
-def euclidean_dist_tangent(result: Any, x1: Any, x2: Any, x1_tangent: Any, x2_tangent: Any) -> Any:
-    """Tangent of euclidean_dist."""
-    return double_pullback(
-        lambda xs: euclidean_dist(xs[0], xs[1]),
-        (
-            x1,
-            x2,
-        ),
-        (
-            x1_tangent,
-            x2_tangent,
-        ),
-    )
-
-
-class PdistForwardNode(Node):
-    """Gradient of pdist_forward."""
-
+class PdistForwardNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "p")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_p: Any = None
+    operation = "pdist_forward"
+    shown = "PdistBackward0"
+    tensor_names = ("input", "result")
+    value_names = ("p",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = pdist_back_kernel(grad, input, p, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.pdist_back(grad, input, p, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-PdistForwardNode.__name__ = PdistForwardNode.__qualname__ = "PdistBackward0"
+        return (pdist_back_kernel(grads[0], input._array, self.saved_p, result._array),)
 
 
 def pdist_forward(input: Tensor, p: float) -> Tensor:
     """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pdist_forward, (input, p), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pdist_forward, (input, p), {})
-        input = as_tensor_argument("pdist_forward", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("pdist_forward", (input, p))) is not PROCEED:
+            return taken
     try:
-        if type(p) is not float and type(p) not in NUMBERS:
-            p = plain_float(p)
-        input_array = input._array
-        computed: Any = pdist_forward_kernel(input_array, p)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "pdist_forward", "input: Array; p: float", (input, p)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        p = p if type(p) is float or type(p) in NUMBERS else plain_float(p)
+        computed: Any = pdist_forward_kernel(input._array, p)
+    except Exception as error:
+        raise refuse("pdist_forward", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PdistForwardNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PdistForwardNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_p = p
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                pdist_forward_tangent,
-                (
-                    input,
-                    p,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def pdist_forward_tangent(result: Any, input: Any, p: Any, input_tangent: Any) -> Any:
-    """Tangent of pdist_forward."""
-    return double_pullback(lambda xs: pdist_forward(xs[0], p), (input,), (input_tangent,))
+    return finish("pdist_forward", result, (input, p)) if process.diverted else result
 
 
 def pair_rows(input: Tensor, which: int) -> Tensor:
     """The first (0) or second (1) row of each pair of rows, as indices."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pair_rows, (input, which), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pair_rows, (input, which), {})
-        input = as_tensor_argument("pair_rows", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("pair_rows", (input, which))) is not PROCEED:
+            return taken
     try:
-        if type(which) is not int:
-            which = plain_int(which)
-        input_array = input._array
-        computed: Any = pair_rows_kernel(input_array, which)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "pair_rows", "input: Array; which: int", (input, which)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        which = which if type(which) is int else plain_int(which)
+        computed: Any = pair_rows_kernel(input._array, which)
+    except Exception as error:
+        raise refuse("pair_rows", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("pair_rows", result, (input, which)) if process.diverted else result
 
 
 def largest_share(input: Tensor, largest: Tensor) -> Tensor:
     """The signs of those elements of the last dimension whose magnitude is the largest, else zeros."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(largest_share, (input, largest), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(largest_share, (input, largest), {})
-        input = as_tensor_argument("largest_share", "input", 1, input)
-    if not isinstance(largest, TensorBase):
-        if is_foreign(largest):
-            return ask_foreign(largest_share, (input, largest), {})
-        largest = as_tensor_argument("largest_share", "largest", 2, largest)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(largest, TensorBase):
+        if (taken := divert("largest_share", (input, largest))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        largest_array = largest._array
-        computed: Any = largest_share_kernel(input_array, largest_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "largest_share", "input: Array; largest: Array", (input, largest)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = largest_share_kernel(input._array, largest._array)
+    except Exception as error:
+        raise refuse("largest_share", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("largest_share", result, (input, largest)) if process.diverted else result
 
 
-class TrilinearBackward0(Node):
-    """Gradient of trilinear."""
-
+class TrilinearBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input1", "input2", "weight")
-    saved_input1: Any = None
-    saved_input1_version: int = -1
-    saved_input2: Any = None
-    saved_input2_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
+    operation = "trilinear"
+    tensor_names = ("input1", "input2", "weight")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input1 = None
-        grad_of_input2 = None
-        grad_of_weight = None
+        grad_of_input1 = grad_of_input2 = grad_of_weight = None
         if edges[0] is not None:
             input2 = self.saved_input2
             if input2._counter is not None and input2._counter.value != self.saved_input2_version:
                 raise_stale(self, "input2")
-            input2 = input2._array
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input1 = trilinear_back_first_kernel(grad, input2, weight)
+            grad_of_input1 = trilinear_back_first_kernel(grad, input2._array, weight._array)
         if edges[1] is not None:
             input1 = self.saved_input1
             if input1._counter is not None and input1._counter.value != self.saved_input1_version:
                 raise_stale(self, "input1")
-            input1 = input1._array
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input2 = trilinear_back_first_kernel(grad, input1, transpose_kernel(weight, 1, 2))
+            grad_of_input2 = trilinear_back_first_kernel(grad, input1._array, transpose_kernel(weight._array, 1, 2))
         if edges[2] is not None:
             input1 = self.saved_input1
             if input1._counter is not None and input1._counter.value != self.saved_input1_version:
                 raise_stale(self, "input1")
-            input1 = input1._array
             input2 = self.saved_input2
             if input2._counter is not None and input2._counter.value != self.saved_input2_version:
                 raise_stale(self, "input2")
-            input2 = input2._array
-            grad_of_weight = trilinear_back_weight_kernel(grad, input1, input2)
-        return (
-            grad_of_input1,
-            grad_of_input2,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input1 = None
-        grad_of_input2 = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            input2 = self.unpack("input2")
-            weight = self.unpack("weight")
-            grad_of_input1 = F.trilinear_back_first(grad, input2, weight)
-        if edges[1] is not None:
-            input1 = self.unpack("input1")
-            weight = self.unpack("weight")
-            grad_of_input2 = F.trilinear_back_first(grad, input1, F.transpose(weight, 1, 2))
-        if edges[2] is not None:
-            input1 = self.unpack("input1")
-            input2 = self.unpack("input2")
-            grad_of_weight = F.trilinear_back_weight(grad, input1, input2)
-        return (
-            grad_of_input1,
-            grad_of_input2,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input1 = None
-        self.saved_input2 = None
-        self.saved_weight = None
+            grad_of_weight = trilinear_back_weight_kernel(grad, input1._array, input2._array)
+        return (grad_of_input1, grad_of_input2, grad_of_weight)
 
 
 def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
     """sum over i, j of input1[b, i] * weight[o, i, j] * input2[b, j]: (batch, outputs)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(trilinear, (input1, input2, weight), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input1, TensorBase):
-        if is_foreign(input1):
-            return ask_foreign(trilinear, (input1, input2, weight), {})
-        input1 = as_tensor_argument("trilinear", "input1", 1, input1)
-    if not isinstance(input2, TensorBase):
-        if is_foreign(input2):
-            return ask_foreign(trilinear, (input1, input2, weight), {})
-        input2 = as_tensor_argument("trilinear", "input2", 2, input2)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(trilinear, (input1, input2, weight), {})
-        weight = as_tensor_argument("trilinear", "weight", 3, weight)
+    if (
+        process.diverted
+        or not isinstance(input1, TensorBase)
+        or not isinstance(input2, TensorBase)
+        or not isinstance(weight, TensorBase)
+    ):
+        if (taken := divert("trilinear", (input1, input2, weight))) is not PROCEED:
+            return taken
     try:
-        input1_array = input1._array
-        input2_array = input2._array
-        weight_array = weight._array
-        computed: Any = trilinear_kernel(input1_array, input2_array, weight_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "trilinear", "input1: Array; input2: Array; weight: Array", (input1, input2, weight)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = trilinear_kernel(input1._array, input2._array, weight._array)
+    except Exception as error:
+        raise refuse("trilinear", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input1._requires_grad or input2._requires_grad or weight._requires_grad):
-        node = new_node(TrilinearBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input1._requires_grad or input2._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(TrilinearBackward0)
         node.next_edges = (
             (input1._edge or gradient_edge(input1)) if input1._requires_grad else None,
             (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if input2._requires_grad or weight._requires_grad:
             node.saved_input1 = input1
             node.saved_input1_version = input1._counter.value if input1._counter is not None else 0
@@ -671,39 +308,4 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
         if input1._requires_grad or input2._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input1, input2, weight):
-            carry_tangents(
-                result,
-                trilinear_tangent,
-                (
-                    input1,
-                    input2,
-                    weight,
-                ),
-                (
-                    input1,
-                    input2,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def trilinear_tangent(
-    result: Any, input1: Any, input2: Any, weight: Any, input1_tangent: Any, input2_tangent: Any, weight_tangent: Any
-) -> Any:
-    """Tangent of trilinear."""
-    terms = []
-    if input1_tangent is not None:
-        terms.append(trilinear(input1_tangent, input2, weight))
-    if input2_tangent is not None:
-        terms.append(trilinear(input1, input2_tangent, weight))
-    if weight_tangent is not None:
-        terms.append(trilinear(input1, input2, weight_tangent))
-    return sum_of_terms(terms, result)
+    return finish("trilinear", result, (input1, input2, weight)) if process.diverted else result

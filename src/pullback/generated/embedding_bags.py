@@ -5,79 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import embedding_bag_back as embedding_bag_back_kernel
-from pullback.generated.array_formulas import embedding_bag_sample_back as embedding_bag_sample_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.embedding_bags import embedding_bag_forward as embedding_bag_forward_kernel
-from pullback.kernels.embedding_bags import put_rows as put_rows_kernel
-from pullback.kernels.embedding_bags import take_rows as take_rows_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.embedding_bags import (
+    embedding_bag_forward as embedding_bag_forward_kernel, put_rows as put_rows_kernel, take_rows as take_rows_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    embedding_bag_back as embedding_bag_back_kernel, embedding_bag_sample_back as embedding_bag_sample_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process, raise_stale,
+    refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class EmbeddingBagForwardNode(Node):
-    """Gradient of embedding_bag_forward."""
-
+class EmbeddingBagForwardNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = (
-        "weight",
-        "indices",
-        "per_sample_weights",
-        "owner",
-        "factors",
-        "chosen",
-        "mode",
-        "padding_idx",
-        "scale_grad_by_freq",
-    )
+    operation = "embedding_bag_forward"
+    shown = "EmbeddingBagBackward0"
+    tensor_names = ("weight", "indices", "per_sample_weights", "owner", "factors", "chosen")
+    value_names = ("mode", "padding_idx", "scale_grad_by_freq")
+    fact_names = ("weight_shape",)
     output_count = 5
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_per_sample_weights: Any = None
-    saved_per_sample_weights_version: int = -1
-    saved_owner: Any = None
-    saved_owner_version: int = -1
-    saved_factors: Any = None
-    saved_factors_version: int = -1
-    saved_chosen: Any = None
-    saved_chosen_version: int = -1
-    saved_mode: Any = None
-    saved_padding_idx: Any = None
-    saved_scale_grad_by_freq: Any = None
-    saved_weight_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        mode = self.saved_mode
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        weight_shape = self.saved_weight_shape
-        grad_of_weight = None
-        grad_of_per_sample_weights = None
+        grad_of_weight = grad_of_per_sample_weights = None
         if edges[0] is not None:
             indices = self.saved_indices
             if indices._counter is not None and indices._counter.value != self.saved_indices_version:
                 raise_stale(self, "indices")
-            indices = indices._array
             per_sample_weights = self.saved_per_sample_weights
             if self.saved_per_sample_weights_version >= 0:
                 if (
@@ -89,95 +49,38 @@ class EmbeddingBagForwardNode(Node):
             owner = self.saved_owner
             if owner._counter is not None and owner._counter.value != self.saved_owner_version:
                 raise_stale(self, "owner")
-            owner = owner._array
             factors = self.saved_factors
             if factors._counter is not None and factors._counter.value != self.saved_factors_version:
                 raise_stale(self, "factors")
-            factors = factors._array
             chosen = self.saved_chosen
             if chosen._counter is not None and chosen._counter.value != self.saved_chosen_version:
                 raise_stale(self, "chosen")
-            chosen = chosen._array
             grad_of_weight = embedding_bag_back_kernel(
                 grad,
-                weight_shape[0],
-                indices,
+                self.saved_weight_shape[0],
+                indices._array,
                 per_sample_weights,
-                mode,
-                padding_idx,
-                scale_grad_by_freq,
-                owner,
-                factors,
-                chosen,
+                self.saved_mode,
+                self.saved_padding_idx,
+                self.saved_scale_grad_by_freq,
+                owner._array,
+                factors._array,
+                chosen._array,
             )
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
             indices = self.saved_indices
             if indices._counter is not None and indices._counter.value != self.saved_indices_version:
                 raise_stale(self, "indices")
-            indices = indices._array
             owner = self.saved_owner
             if owner._counter is not None and owner._counter.value != self.saved_owner_version:
                 raise_stale(self, "owner")
-            owner = owner._array
-            grad_of_per_sample_weights = embedding_bag_sample_back_kernel(grad, weight, indices, padding_idx, owner)
-        return (
-            grad_of_weight,
-            grad_of_per_sample_weights,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        mode = self.saved_mode
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        weight_shape = self.saved_weight_shape
-        grad_of_weight = None
-        grad_of_per_sample_weights = None
-        if edges[0] is not None:
-            indices = self.unpack("indices")
-            per_sample_weights = self.unpack("per_sample_weights")
-            owner = self.unpack("owner")
-            factors = self.unpack("factors")
-            chosen = self.unpack("chosen")
-            grad_of_weight = F.embedding_bag_back(
-                grad,
-                weight_shape[0],
-                indices,
-                per_sample_weights,
-                mode,
-                padding_idx,
-                scale_grad_by_freq,
-                owner,
-                factors,
-                chosen,
+            grad_of_per_sample_weights = embedding_bag_sample_back_kernel(
+                grad, weight._array, indices._array, self.saved_padding_idx, owner._array
             )
-        if edges[1] is not None:
-            weight = self.unpack("weight")
-            indices = self.unpack("indices")
-            owner = self.unpack("owner")
-            grad_of_per_sample_weights = F.embedding_bag_sample_back(grad, weight, indices, padding_idx, owner)
-        return (
-            grad_of_weight,
-            grad_of_per_sample_weights,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_weight = None
-        self.saved_indices = None
-        self.saved_per_sample_weights = None
-        self.saved_owner = None
-        self.saved_factors = None
-        self.saved_chosen = None
-
-
-EmbeddingBagForwardNode.__name__ = EmbeddingBagForwardNode.__qualname__ = "EmbeddingBagBackward0"
+        return (grad_of_weight, grad_of_per_sample_weights)
 
 
 def embedding_bag_forward(
@@ -190,85 +93,50 @@ def embedding_bag_forward(
     scale_grad_by_freq: bool,
 ) -> Any:
     """The bags; for each index its bag and its factor; for each bag its size and, for maxima, the rows chosen."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                embedding_bag_forward,
-                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
-                {},
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(
-                embedding_bag_forward,
-                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
-                {},
-            )
-        weight = as_tensor_argument("embedding_bag_forward", "weight", 1, weight)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(
-                embedding_bag_forward,
-                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
-                {},
-            )
-        indices = as_tensor_argument("embedding_bag_forward", "indices", 2, indices)
-    if not isinstance(offsets, TensorBase):
-        if is_foreign(offsets):
-            return ask_foreign(
-                embedding_bag_forward,
-                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
-                {},
-            )
-        offsets = as_tensor_argument("embedding_bag_forward", "offsets", 3, offsets)
-    if per_sample_weights is not None and not isinstance(per_sample_weights, TensorBase):
-        if is_foreign(per_sample_weights):
-            return ask_foreign(
-                embedding_bag_forward,
-                (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
-                {},
-            )
-        per_sample_weights = as_tensor_argument("embedding_bag_forward", "per_sample_weights", 4, per_sample_weights)
-    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
-        raise not_a_bool("embedding_bag_forward", "scale_grad_by_freq", scale_grad_by_freq)
+    if (
+        process.diverted
+        or not isinstance(weight, TensorBase)
+        or not isinstance(indices, TensorBase)
+        or not isinstance(offsets, TensorBase)
+        or (per_sample_weights is not None and not isinstance(per_sample_weights, TensorBase))
+        or type(scale_grad_by_freq) is not bool
+    ):
+        if (taken := divert("embedding_bag_forward", locals())) is not PROCEED:
+            return taken
     try:
-        if type(mode) is not int:
-            mode = plain_int(mode)
-        if type(padding_idx) is not int:
-            padding_idx = plain_int(padding_idx)
-        weight_array = weight._array
-        indices_array = indices._array
-        offsets_array = offsets._array
-        per_sample_weights_array = None if per_sample_weights is None else per_sample_weights._array
+        mode = mode if type(mode) is int else plain_int(mode)
+        padding_idx = padding_idx if type(padding_idx) is int else plain_int(padding_idx)
         result_value, owner_value, factors_value, sizes_value, chosen_value = embedding_bag_forward_kernel(
-            weight_array, indices_array, offsets_array, per_sample_weights_array, mode, padding_idx, scale_grad_by_freq
+            weight._array,
+            indices._array,
+            offsets._array,
+            None if per_sample_weights is None else per_sample_weights._array,
+            mode,
+            padding_idx,
+            scale_grad_by_freq,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "embedding_bag_forward",
-            "weight: Array; indices: Array; offsets: Array; per_sample_weights: Array | None; mode: int; padding_idx: int; scale_grad_by_freq: bool",
-            (weight, indices, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq),
-        ) from None
+    except Exception as error:
+        raise refuse("embedding_bag_forward", error, locals()) from None
     result = new_tensor(as_array(result_value))
     owner = new_tensor(as_array(owner_value))
     factors = new_tensor(as_array(factors_value))
     sizes = new_tensor(as_array(sizes_value))
     chosen = new_tensor(as_array(chosen_value))
-    if record and (weight._requires_grad or (per_sample_weights is not None and per_sample_weights._requires_grad)):
-        node = new_node(EmbeddingBagForwardNode)
+    if (weight._requires_grad or (per_sample_weights is not None and per_sample_weights._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(EmbeddingBagForwardNode)
         node.next_edges = (
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
             (per_sample_weights._edge or gradient_edge(per_sample_weights))
             if (per_sample_weights is not None and per_sample_weights._requires_grad)
             else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((result, owner, factors, sizes, chosen))
+        node.sequence_nr, node.output_metadata = (
+            next_sequence_nr(),
+            metadata_of((result, owner, factors, sizes, chosen)),
+        )
+        result._requires_grad, result._edge = True, (node, 0)
         if per_sample_weights is not None and per_sample_weights._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
@@ -284,261 +152,87 @@ def embedding_bag_forward(
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
         node.saved_weight_shape = weight._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_owner = SavedOutput(owner, 1)
         node.saved_owner_version = 0
         node.saved_factors = SavedOutput(factors, 2)
         node.saved_factors_version = 0
         node.saved_chosen = SavedOutput(chosen, 4)
         node.saved_chosen_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(weight, per_sample_weights):
-            carry_tangents(
-                (result, owner, factors, sizes, chosen),
-                embedding_bag_forward_tangent,
-                (
-                    weight,
-                    indices,
-                    offsets,
-                    per_sample_weights,
-                    mode,
-                    padding_idx,
-                    scale_grad_by_freq,
-                ),
-                (
-                    weight,
-                    per_sample_weights,
-                ),
-            )
-        note_inference((result, owner, factors, sizes, chosen))
-    return (result, owner, factors, sizes, chosen)
-
-
-def embedding_bag_forward_tangent(
-    result: Any,
-    weight: Any,
-    indices: Any,
-    offsets: Any,
-    per_sample_weights: Any,
-    mode: Any,
-    padding_idx: Any,
-    scale_grad_by_freq: Any,
-    weight_tangent: Any,
-    per_sample_weights_tangent: Any,
-) -> Any:
-    """Tangent of embedding_bag_forward."""
-    return double_pullback(
-        lambda xs: embedding_bag_forward(xs[0], indices, offsets, xs[1], mode, padding_idx, scale_grad_by_freq),
-        (
-            weight,
-            per_sample_weights,
-        ),
-        (
-            weight_tangent,
-            per_sample_weights_tangent,
-        ),
+    return (
+        finish("embedding_bag_forward", (result, owner, factors, sizes, chosen), locals())
+        if process.diverted
+        else (result, owner, factors, sizes, chosen)
     )
 
 
-class PutRowsBackward0(Node):
-    """Gradient of put_rows."""
-
+class PutRowsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
+    operation = "put_rows"
+    tensor_names = ("indices",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_rows_kernel(grad, indices)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_rows(grad, indices)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (take_rows_kernel(grads[0], indices._array),)
 
 
 def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
     """A table of `rows` with each element of (bags, width) added at the row that `indices` of the same shape names."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(put_rows, (input, indices, rows), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(put_rows, (input, indices, rows), {})
-        input = as_tensor_argument("put_rows", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(put_rows, (input, indices, rows), {})
-        indices = as_tensor_argument("put_rows", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("put_rows", (input, indices, rows))) is not PROCEED:
+            return taken
     try:
-        if type(rows) is not int:
-            rows = plain_int(rows)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = put_rows_kernel(input_array, indices_array, rows)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "put_rows", "input: Array; indices: Array; rows: int", (input, indices, rows)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        rows = rows if type(rows) is int else plain_int(rows)
+        computed: Any = put_rows_kernel(input._array, indices._array, rows)
+    except Exception as error:
+        raise refuse("put_rows", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PutRowsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PutRowsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                put_rows_tangent,
-                (
-                    input,
-                    indices,
-                    rows,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("put_rows", result, (input, indices, rows)) if process.diverted else result
 
 
-def put_rows_tangent(result: Any, input: Any, indices: Any, rows: Any, input_tangent: Any) -> Any:
-    """Tangent of put_rows."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return put_rows(input_tangent, indices, rows)
-
-
-class TakeRowsBackward0(Node):
-    """Gradient of take_rows."""
-
+class TakeRowsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
+    operation = "take_rows"
+    tensor_names = ("indices",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_rows_kernel(grad, indices, input_shape[0])
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_rows(grad, indices, input_shape[0])
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (put_rows_kernel(grads[0], indices._array, self.saved_input_shape[0]),)
 
 
 def take_rows(input: Tensor, indices: Tensor) -> Tensor:
     """The adjoint of `put_rows`: element by element the row that `indices` names, zero for -1."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(take_rows, (input, indices), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(take_rows, (input, indices), {})
-        input = as_tensor_argument("take_rows", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(take_rows, (input, indices), {})
-        indices = as_tensor_argument("take_rows", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("take_rows", (input, indices))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = take_rows_kernel(input_array, indices_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "take_rows", "input: Array; indices: Array", (input, indices)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = take_rows_kernel(input._array, indices._array)
+    except Exception as error:
+        raise refuse("take_rows", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TakeRowsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TakeRowsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                take_rows_tangent,
-                (
-                    input,
-                    indices,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def take_rows_tangent(result: Any, input: Any, indices: Any, input_tangent: Any) -> Any:
-    """Tangent of take_rows."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return take_rows(input_tangent, indices)
+    return finish("take_rows", result, (input, indices)) if process.diverted else result

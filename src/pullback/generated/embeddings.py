@@ -5,404 +5,173 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.embeddings import embedding as embedding_kernel
-from pullback.kernels.embeddings import embedding_back as embedding_back_kernel
-from pullback.kernels.embeddings import embedding_gradient as embedding_gradient_kernel
-from pullback.kernels.embeddings import embedding_take as embedding_take_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.embeddings import (
+    embedding as embedding_kernel, embedding_back as embedding_back_kernel,
+    embedding_gradient as embedding_gradient_kernel, embedding_take as embedding_take_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
+    new_node, next_sequence_nr, plain_int, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class EmbeddingBackward0(Node):
-    """Gradient of embedding."""
-
+class EmbeddingBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "padding_idx", "scale_grad_by_freq", "sparse")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_padding_idx: Any = None
-    saved_scale_grad_by_freq: Any = None
-    saved_sparse: Any = None
-    saved_weight_shape: Any = None
+    operation = "embedding"
+    tensor_names = ("indices",)
+    value_names = ("padding_idx", "scale_grad_by_freq", "sparse")
+    fact_names = ("weight_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        sparse = self.saved_sparse
-        weight_shape = self.saved_weight_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_weight = embedding_gradient_kernel(
-            grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse
+        return (
+            embedding_gradient_kernel(
+                grads[0],
+                indices._array,
+                self.saved_weight_shape[0],
+                self.saved_padding_idx,
+                self.saved_scale_grad_by_freq,
+                self.saved_sparse,
+            ),
         )
-        return (grad_of_weight,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        sparse = self.saved_sparse
-        weight_shape = self.saved_weight_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_weight = F.embedding_gradient(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse)
-        return (grad_of_weight,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
 
 
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """The rows of `weight` at `indices`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse), {})
-        weight = as_tensor_argument("embedding", "weight", 1, weight)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(embedding, (weight, indices, padding_idx, scale_grad_by_freq, sparse), {})
-        indices = as_tensor_argument("embedding", "indices", 2, indices)
-    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
-        raise not_a_bool("embedding", "scale_grad_by_freq", scale_grad_by_freq)
-    if sparse is not False and sparse is not True:
-        raise not_a_bool("embedding", "sparse", sparse)
+    if (
+        process.diverted
+        or not isinstance(weight, TensorBase)
+        or not isinstance(indices, TensorBase)
+        or type(scale_grad_by_freq) is not bool
+        or type(sparse) is not bool
+    ):
+        if (taken := divert("embedding", (weight, indices, padding_idx, scale_grad_by_freq, sparse))) is not PROCEED:
+            return taken
     try:
-        if type(padding_idx) is not int:
-            padding_idx = plain_int(padding_idx)
-        weight_array = weight._array
-        indices_array = indices._array
-        computed: Any = embedding_kernel(weight_array, indices_array, padding_idx, scale_grad_by_freq, sparse)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "embedding",
-            "weight: Array; indices: Array; padding_idx: int; scale_grad_by_freq: bool; sparse: bool",
-            (weight, indices, padding_idx, scale_grad_by_freq, sparse),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        padding_idx = padding_idx if type(padding_idx) is int else plain_int(padding_idx)
+        computed: Any = embedding_kernel(weight._array, indices._array, padding_idx, scale_grad_by_freq, sparse)
+    except Exception as error:
+        raise refuse("embedding", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (weight._requires_grad):
-        node = new_node(EmbeddingBackward0)
-        node.next_edges = ((weight._edge or gradient_edge(weight)) if weight._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if weight._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EmbeddingBackward0)
+        node.next_edges = (weight._edge or gradient_edge(weight),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
         node.saved_sparse = sparse
         node.saved_weight_shape = weight._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(weight):
-            carry_tangents(
-                result,
-                embedding_tangent,
-                (
-                    weight,
-                    indices,
-                    padding_idx,
-                    scale_grad_by_freq,
-                    sparse,
-                ),
-                (weight,),
-            )
-        note_inference(result)
-    return result
+    return finish("embedding", result, locals()) if process.diverted else result
 
 
-def embedding_tangent(
-    result: Any, weight: Any, indices: Any, padding_idx: Any, scale_grad_by_freq: Any, sparse: Any, weight_tangent: Any
-) -> Any:
-    """Tangent of embedding."""
-    if weight_tangent is None:
-        weight_tangent = zeros_like_input(weight)
-    return embedding(weight_tangent, indices, padding_idx, scale_grad_by_freq, sparse)
-
-
-class EmbeddingBackNode(Node):
-    """Gradient of embedding_back."""
-
+class EmbeddingBackNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "padding_idx", "scale_grad_by_freq")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_padding_idx: Any = None
-    saved_scale_grad_by_freq: Any = None
+    operation = "embedding_back"
+    shown = "EmbeddingDenseBackwardBackward0"
+    tensor_names = ("indices",)
+    value_names = ("padding_idx", "scale_grad_by_freq")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = embedding_take_kernel(grad, indices, padding_idx, scale_grad_by_freq)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.embedding_take(grad, indices, padding_idx, scale_grad_by_freq)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-EmbeddingBackNode.__name__ = EmbeddingBackNode.__qualname__ = "EmbeddingDenseBackwardBackward0"
+        return (embedding_take_kernel(grads[0], indices._array, self.saved_padding_idx, self.saved_scale_grad_by_freq),)
 
 
 def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
     """Add gradients of rows to a table of `rows`; those of `padding_idx` are left out."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(embedding_back, (input, indices, rows, padding_idx, scale_grad_by_freq), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(embedding_back, (input, indices, rows, padding_idx, scale_grad_by_freq), {})
-        input = as_tensor_argument("embedding_back", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(embedding_back, (input, indices, rows, padding_idx, scale_grad_by_freq), {})
-        indices = as_tensor_argument("embedding_back", "indices", 2, indices)
-    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
-        raise not_a_bool("embedding_back", "scale_grad_by_freq", scale_grad_by_freq)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(indices, TensorBase)
+        or type(scale_grad_by_freq) is not bool
+    ):
+        if (taken := divert("embedding_back", (input, indices, rows, padding_idx, scale_grad_by_freq))) is not PROCEED:
+            return taken
     try:
-        if type(rows) is not int:
-            rows = plain_int(rows)
-        if type(padding_idx) is not int:
-            padding_idx = plain_int(padding_idx)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = embedding_back_kernel(input_array, indices_array, rows, padding_idx, scale_grad_by_freq)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "embedding_back",
-            "input: Array; indices: Array; rows: int; padding_idx: int; scale_grad_by_freq: bool",
-            (input, indices, rows, padding_idx, scale_grad_by_freq),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        rows = rows if type(rows) is int else plain_int(rows)
+        padding_idx = padding_idx if type(padding_idx) is int else plain_int(padding_idx)
+        computed: Any = embedding_back_kernel(input._array, indices._array, rows, padding_idx, scale_grad_by_freq)
+    except Exception as error:
+        raise refuse("embedding_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(EmbeddingBackNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EmbeddingBackNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                embedding_back_tangent,
-                (
-                    input,
-                    indices,
-                    rows,
-                    padding_idx,
-                    scale_grad_by_freq,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("embedding_back", result, locals()) if process.diverted else result
 
 
-def embedding_back_tangent(
-    result: Any, input: Any, indices: Any, rows: Any, padding_idx: Any, scale_grad_by_freq: Any, input_tangent: Any
-) -> Any:
-    """Tangent of embedding_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return embedding_back(input_tangent, indices, rows, padding_idx, scale_grad_by_freq)
-
-
-class EmbeddingTakeBackward0(Node):
-    """Gradient of embedding_take."""
-
+class EmbeddingTakeBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "padding_idx", "scale_grad_by_freq")
+    operation = "embedding_take"
+    tensor_names = ("indices",)
+    value_names = ("padding_idx", "scale_grad_by_freq")
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_padding_idx: Any = None
-    saved_scale_grad_by_freq: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = embedding_back_kernel(grad, indices, input_shape[0], padding_idx, scale_grad_by_freq)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding_idx = self.saved_padding_idx
-        scale_grad_by_freq = self.saved_scale_grad_by_freq
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.embedding_back(grad, indices, input_shape[0], padding_idx, scale_grad_by_freq)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (
+            embedding_back_kernel(
+                grads[0],
+                indices._array,
+                self.saved_input_shape[0],
+                self.saved_padding_idx,
+                self.saved_scale_grad_by_freq,
+            ),
+        )
 
 
 def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
     """The adjoint of `embedding_back`: rows at `indices`, zeros for `padding_idx`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(embedding_take, (input, indices, padding_idx, scale_grad_by_freq), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(embedding_take, (input, indices, padding_idx, scale_grad_by_freq), {})
-        input = as_tensor_argument("embedding_take", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(embedding_take, (input, indices, padding_idx, scale_grad_by_freq), {})
-        indices = as_tensor_argument("embedding_take", "indices", 2, indices)
-    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
-        raise not_a_bool("embedding_take", "scale_grad_by_freq", scale_grad_by_freq)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(indices, TensorBase)
+        or type(scale_grad_by_freq) is not bool
+    ):
+        if (taken := divert("embedding_take", (input, indices, padding_idx, scale_grad_by_freq))) is not PROCEED:
+            return taken
     try:
-        if type(padding_idx) is not int:
-            padding_idx = plain_int(padding_idx)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = embedding_take_kernel(input_array, indices_array, padding_idx, scale_grad_by_freq)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "embedding_take",
-            "input: Array; indices: Array; padding_idx: int; scale_grad_by_freq: bool",
-            (input, indices, padding_idx, scale_grad_by_freq),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        padding_idx = padding_idx if type(padding_idx) is int else plain_int(padding_idx)
+        computed: Any = embedding_take_kernel(input._array, indices._array, padding_idx, scale_grad_by_freq)
+    except Exception as error:
+        raise refuse("embedding_take", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(EmbeddingTakeBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EmbeddingTakeBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                embedding_take_tangent,
-                (
-                    input,
-                    indices,
-                    padding_idx,
-                    scale_grad_by_freq,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def embedding_take_tangent(
-    result: Any, input: Any, indices: Any, padding_idx: Any, scale_grad_by_freq: Any, input_tangent: Any
-) -> Any:
-    """Tangent of embedding_take."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return embedding_take(input_tangent, indices, padding_idx, scale_grad_by_freq)
+    return finish("embedding_take", result, locals()) if process.diverted else result

@@ -5,179 +5,84 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_to_float, widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import pow_base_grad as pow_base_grad_kernel
-from pullback.generated.array_formulas import pow_grad_exponent as pow_grad_exponent_kernel
-from pullback.generated.array_formulas import pow_grad_input as pow_grad_input_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
-from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import where as where_kernel
-from pullback.kernels.exponential import exp as exp_kernel
-from pullback.kernels.exponential import expm1 as expm1_kernel
-from pullback.kernels.exponential import log as log_kernel
-from pullback.kernels.exponential import log1p as log1p_kernel
-from pullback.kernels.exponential import log2 as log2_kernel
-from pullback.kernels.exponential import log10 as log10_kernel
-from pullback.kernels.exponential import logaddexp as logaddexp_kernel
-from pullback.kernels.exponential import logaddexp2 as logaddexp2_kernel
-from pullback.kernels.exponential import pow as pow_kernel
-from pullback.kernels.exponential import pow_base as pow_base_kernel
-from pullback.kernels.exponential import pow_scalar as pow_scalar_kernel
-from pullback.kernels.exponential import rsqrt as rsqrt_kernel
-from pullback.kernels.exponential import sqrt as sqrt_kernel
-from pullback.kernels.overwriting import overwriting
+from pullback.kernels.exponential import (
+    exp as exp_kernel, expm1 as expm1_kernel, log as log_kernel, log10 as log10_kernel, log1p as log1p_kernel,
+    log2 as log2_kernel, logaddexp as logaddexp_kernel, logaddexp2 as logaddexp2_kernel, pow as pow_kernel,
+    pow_base as pow_base_kernel, pow_scalar as pow_scalar_kernel, rsqrt as rsqrt_kernel, sqrt as sqrt_kernel,
+)  # fmt: skip
 from pullback.kernels.special import exp2 as exp2_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.recording.array_formulas import (
+    pow_base_grad as pow_base_grad_kernel, pow_grad_exponent as pow_grad_exponent_kernel,
+    pow_grad_input as pow_grad_input_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_number_argument,
+    ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native, ndarray, new_node, next_sequence_nr,
+    overwrite, overwriting, process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes,
+    sum_to_like, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+pow_overwriting = overwriting(pow_kernel)
+pow_scalar_overwriting = overwriting(pow_scalar_kernel)
+sqrt_overwriting = overwriting(sqrt_kernel)
+rsqrt_overwriting = overwriting(rsqrt_kernel)
+exp_overwriting = overwriting(exp_kernel)
+exp2_overwriting = overwriting(exp2_kernel)
+expm1_overwriting = overwriting(expm1_kernel)
+log_overwriting = overwriting(log_kernel)
+log2_overwriting = overwriting(log2_kernel)
+log10_overwriting = overwriting(log10_kernel)
+log1p_overwriting = overwriting(log1p_kernel)
 
 
-class PowNode(Node):
-    """Gradient of pow."""
-
+class PowNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "exponent", "result")
-    public_names = {"input": "self"}
+    operation = "pow"
+    shown = "PowBackward1"
+    tensor_names = ("input", "exponent", "result")
     fresh = (True, False)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_exponent: Any = None
-    saved_exponent_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    exponent_shape: Any = None
-    exponent_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_exponent = None
+        grad_of_input = grad_of_exponent = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             exponent = self.saved_exponent
             if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
                 raise_stale(self, "exponent")
             exponent = exponent._array
-            if half:
-                exponent = widen_half(exponent)
             grad_of_input = where_kernel(
-                exponent == 0, 0, grad * (exponent * pow_kernel(input, exponent - 1)).conjugate()
+                exponent == 0, 0, grad * (exponent * pow_kernel(input._array, exponent - 1)).conjugate()
             )
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             exponent = self.saved_exponent
             if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
                 raise_stale(self, "exponent")
-            exponent = exponent._array
-            if half:
-                exponent = widen_half(exponent)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            if half:
-                result = widen_half(result)
-            grad_of_exponent = pow_grad_exponent_kernel(grad, input, exponent, result)
-            if self.broadcast:
-                grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
-            elif half:
-                grad_of_exponent = rounded(grad_of_exponent, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_exponent,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_exponent = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            exponent = self.unpack("exponent")
-            grad_of_input = F.where(exponent == 0, 0, grad * conjugate(exponent * F.pow(input, exponent - 1)))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            exponent = self.unpack("exponent")
-            result = self.unpack("result")
-            grad_of_exponent = F.pow_grad_exponent(grad, input, exponent, result)
-            if self.broadcast:
-                grad_of_exponent = F.sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
-        return (
-            grad_of_input,
-            grad_of_exponent,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_exponent = None
-        self.saved_result = None
-
-
-PowNode.__name__ = PowNode.__qualname__ = "PowBackward1"
+            grad_of_exponent = pow_grad_exponent_kernel(grad, input._array, exponent._array, result._array)
+            if self.broadcast is not None:
+                grad_of_exponent = sum_to_like(grad_of_exponent, *self.broadcast[1])
+        return (grad_of_input, grad_of_exponent)
 
 
 def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     """Raise to powers given by a tensor."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pow, (input, exponent), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("pow", out, pow(input, exponent))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pow, (input, exponent), {"out": out})
-        input = as_tensor_argument("pow", "input", 1, input)
-    if not isinstance(exponent, TensorBase):
-        if is_foreign(exponent):
-            return ask_foreign(pow, (input, exponent), {"out": out})
-        exponent = as_tensor_argument("pow", "exponent", 2, exponent)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(exponent, TensorBase):
+        if (taken := divert("pow", (input, exponent), out)) is not PROCEED:
+            return taken
     input_array = input._array
     exponent_array = exponent._array
     promoted = False
@@ -187,74 +92,31 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = pow_kernel(input_array, exponent_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, exponent_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("pow", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or exponent._requires_grad):
-        node = new_node(PowNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or exponent._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(PowNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (exponent._edge or gradient_edge(exponent)) if exponent._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or exponent_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.exponent_shape = exponent._array.shape
-            node.exponent_dtype = exponent._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or exponent_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, exponent))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_exponent = exponent
         node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, exponent):
-            carry_tangents(
-                result,
-                pow_tangent,
-                (
-                    input,
-                    exponent,
-                ),
-                (
-                    input,
-                    exponent,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-pow_overwriting = overwriting(pow_kernel)
+    return finish("pow", result, (input, exponent)) if process.diverted else result
 
 
 def pow_(input: Tensor, exponent: Tensor) -> Tensor:
     """In-place version of pow."""
-    if overwrite(pow_overwriting, input, exponent):
-        return input
-    return in_place(pow, input, exponent)
-
-
-def pow_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any, exponent_tangent: Any) -> Any:
-    """Tangent of pow."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(exponent == 0, 0, grad * conjugate(exponent * F.pow(input, exponent - 1)))))
-    if exponent_tangent is not None:
-        grad = conjugate(exponent_tangent)
-        terms.append(conjugate(F.pow_grad_exponent(grad, input, exponent, result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(pow_overwriting, input, exponent) else in_place(pow, input, exponent)
 
 
 @native
@@ -262,86 +124,34 @@ def pow_scalar_grad_of_input(grad: Any, input: Any, exponent: Any, owned: bool =
     return pow_grad_input_kernel(grad, input, exponent)
 
 
-class PowScalarNode(Node):
-    """Gradient of pow_scalar."""
-
+class PowScalarNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "exponent")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_exponent: Any = None
-    saved_exponent_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
+    operation = "pow_scalar"
+    shown = "PowBackward0"
+    tensor_names = ("input", "exponent")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
         exponent = self.saved_exponent
         if self.saved_exponent_version >= 0:
             if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
                 raise_stale(self, "exponent")
             exponent = exponent._array
-            if half:
-                exponent = widen_half(exponent)
-        grad_of_input = pow_scalar_grad_of_input(grad, input, exponent, owned)
-        if self.broadcast:
-            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        elif half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
+        grad_of_input = pow_scalar_grad_of_input(grads[0], input._array, exponent, owned)
+        if self.broadcast is not None:
+            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        exponent = self.unpack("exponent")
-        grad_of_input = F.pow_grad_input(grad, input, exponent)
-        if self.broadcast:
-            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_exponent = None
-
-
-PowScalarNode.__name__ = PowScalarNode.__qualname__ = "PowBackward0"
 
 
 def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
     """Raise to a power given by a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pow_scalar, (input, exponent), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("pow", out, pow_scalar(input, exponent))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pow_scalar, (input, exponent), {"out": out})
-        input = as_tensor_argument("pow", "input", 1, input, exponent)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("pow_scalar", (input, exponent), out)) is not PROCEED:
+            return taken
     exponent_is_tensor = isinstance(exponent, TensorBase)
     input_array = input._array
     exponent_array: Any = exponent._array if exponent_is_tensor else exponent
@@ -352,69 +162,33 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(exponent_array) is not float and type(exponent_array) is not int):
         if is_foreign(exponent_array):
-            return ask_foreign(pow_scalar, (input, exponent), {"out": out})
-        exponent_array = as_number_argument("pow", "exponent", exponent_array)
-        input_array, exponent_array = promote_arrays(input_array, exponent_array)
+            return ask_foreign_of("pow_scalar", locals(), out)
+        input_array, exponent_array = promote_arrays(input_array, as_number_argument("pow", "exponent", exponent_array))
         promoted = True
     try:
         computed: Any = pow_scalar_kernel(input_array, exponent_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, exponent_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("pow_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PowScalarNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PowScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input,))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_exponent = exponent
         if exponent_is_tensor:
             node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                pow_scalar_tangent,
-                (
-                    input,
-                    exponent,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-pow_scalar_overwriting = overwriting(pow_scalar_kernel)
+    return finish("pow_scalar", result, (input, exponent)) if process.diverted else result
 
 
 def pow_scalar_(input: Tensor, exponent: Any) -> Tensor:
     """In-place version of pow_scalar."""
-    if overwrite(pow_scalar_overwriting, input, exponent):
-        return input
-    return in_place(pow_scalar, input, exponent)
-
-
-def pow_scalar_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any) -> Any:
-    """Tangent of pow_scalar."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.pow_grad_input(grad, input, exponent)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(pow_scalar_overwriting, input, exponent) else in_place(pow_scalar, input, exponent)
 
 
 @native
@@ -422,96 +196,37 @@ def pow_base_grad_of_exponent(grad: Any, exponent: Any, input: Any, result: Any,
     return pow_base_grad_kernel(grad, exponent, input, result)
 
 
-class PowBaseNode(Node):
-    """Gradient of pow_base."""
-
+class PowBaseNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("exponent", "input", "result")
-    public_names = {"input": "self"}
-    saved_exponent: Any = None
-    saved_exponent_version: int = -1
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    exponent_shape: Any = None
-    exponent_dtype: Any = None
+    operation = "pow_base"
+    shown = "PowBackward2"
+    tensor_names = ("exponent", "input", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         exponent = self.saved_exponent
         if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
             raise_stale(self, "exponent")
-        exponent = exponent._array
-        if half:
-            exponent = widen_half(exponent)
         input = self.saved_input
         if self.saved_input_version >= 0:
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_exponent = pow_base_grad_of_exponent(grad, exponent, input, result, owned)
-        if self.broadcast:
-            grad_of_exponent = sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
-        elif half:
-            grad_of_exponent = rounded(grad_of_exponent, grads[0].dtype)
+        grad_of_exponent = pow_base_grad_of_exponent(grads[0], exponent._array, input, result._array, owned)
+        if self.broadcast is not None:
+            grad_of_exponent = sum_to_like(grad_of_exponent, *self.broadcast[0])
         return (grad_of_exponent,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        exponent = self.unpack("exponent")
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_exponent = F.pow_base_grad(grad, exponent, input, result)
-        if self.broadcast:
-            grad_of_exponent = F.sum_to_like(grad_of_exponent, self.exponent_shape, self.exponent_dtype)
-        return (grad_of_exponent,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_exponent = None
-        self.saved_input = None
-        self.saved_result = None
-
-
-PowBaseNode.__name__ = PowBaseNode.__qualname__ = "PowBackward2"
 
 
 def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
     """Raise a number to powers given by a tensor."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pow_base, (exponent, input), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("pow", out, pow_base(exponent, input))
-    if not isinstance(exponent, TensorBase):
-        if is_foreign(exponent):
-            return ask_foreign(pow_base, (exponent, input), {"out": out})
-        exponent = as_tensor_argument("pow", "exponent", 1, exponent, input)
+    if process.diverted or out is not None or not isinstance(exponent, TensorBase):
+        if (taken := divert("pow_base", (exponent, input), out)) is not PROCEED:
+            return taken
     input_is_tensor = isinstance(input, TensorBase)
     exponent_array = exponent._array
     input_array: Any = input._array if input_is_tensor else input
@@ -522,61 +237,30 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif exponent_array.dtype.kind != "f" or (type(input_array) is not float and type(input_array) is not int):
         if is_foreign(input_array):
-            return ask_foreign(pow_base, (exponent, input), {"out": out})
-        input_array = as_number_argument("pow", "input", input_array)
-        exponent_array, input_array = promote_arrays(exponent_array, input_array)
+            return ask_foreign_of("pow_base", locals(), out)
+        exponent_array, input_array = promote_arrays(exponent_array, as_number_argument("pow", "input", input_array))
         promoted = True
     try:
         computed: Any = pow_base_kernel(exponent_array, input_array)
     except ValueError as error:
-        raise shapes_differ(error, exponent_array, input_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("pow_base", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (exponent._requires_grad):
-        node = new_node(PowBaseNode)
-        node.next_edges = ((exponent._edge or gradient_edge(exponent)) if exponent._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or exponent_array.shape != node.shape:
-            node.broadcast = True
-            node.exponent_shape = exponent._array.shape
-            node.exponent_dtype = exponent._array.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if exponent._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PowBaseNode)
+        node.next_edges = (exponent._edge or gradient_edge(exponent),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or exponent_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((exponent,))
         node.saved_exponent = exponent
         node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
         node.saved_input = input
         if input_is_tensor:
             node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(exponent):
-            carry_tangents(
-                result,
-                pow_base_tangent,
-                (
-                    exponent,
-                    input,
-                ),
-                (exponent,),
-            )
-        note_inference(result)
-    return result
-
-
-def pow_base_tangent(result: Any, exponent: Any, input: Any, exponent_tangent: Any) -> Any:
-    """Tangent of pow_base."""
-    terms = []
-    if exponent_tangent is not None:
-        grad = conjugate(exponent_tangent)
-        terms.append(conjugate(F.pow_base_grad(grad, exponent, input, result)))
-    return sum_of_terms(terms, result)
+    return finish("pow_base", result, (exponent, input)) if process.diverted else result
 
 
 @native
@@ -584,112 +268,45 @@ def sqrt_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad / (2 * result.conjugate())
 
 
-class SqrtBackward0(Node):
-    """Gradient of sqrt."""
-
+class SqrtBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "sqrt"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = sqrt_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad / (2 * conjugate(result))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (sqrt_grad_of_input(grads[0], result._array, owned),)
 
 
 def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """The square root."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sqrt, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sqrt", out, sqrt(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sqrt, (input,), {"out": out})
-        input = as_tensor_argument("sqrt", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sqrt", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = sqrt_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SqrtBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SqrtBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sqrt_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sqrt_overwriting = overwriting(sqrt_kernel)
+    return finish("sqrt", result, (input,)) if process.diverted else result
 
 
 def sqrt_(input: Tensor) -> Tensor:
     """In-place version of sqrt."""
-    if overwrite(sqrt_overwriting, input):
-        return input
-    return in_place(
-        sqrt,
-        input,
-    )
-
-
-def sqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sqrt."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / (2 * conjugate(result))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(sqrt_overwriting, input) else in_place(sqrt, input)
 
 
 @native
@@ -697,112 +314,45 @@ def rsqrt_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * pow_scalar_kernel(result, 3).conjugate() / -2
 
 
-class RsqrtBackward0(Node):
-    """Gradient of rsqrt."""
-
+class RsqrtBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "rsqrt"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = rsqrt_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * conjugate(F.pow_scalar(result, 3)) / -2
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (rsqrt_grad_of_input(grads[0], result._array, owned),)
 
 
 def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute 1 / sqrt(input)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rsqrt, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("rsqrt", out, rsqrt(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rsqrt, (input,), {"out": out})
-        input = as_tensor_argument("rsqrt", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("rsqrt", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = rsqrt_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RsqrtBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RsqrtBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, rsqrt_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-rsqrt_overwriting = overwriting(rsqrt_kernel)
+    return finish("rsqrt", result, (input,)) if process.diverted else result
 
 
 def rsqrt_(input: Tensor) -> Tensor:
     """In-place version of rsqrt."""
-    if overwrite(rsqrt_overwriting, input):
-        return input
-    return in_place(
-        rsqrt,
-        input,
-    )
-
-
-def rsqrt_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of rsqrt."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.pow_scalar(result, 3)) / -2))
-    return sum_of_terms(terms, result)
+    return input if overwrite(rsqrt_overwriting, input) else in_place(rsqrt, input)
 
 
 @native
@@ -810,105 +360,45 @@ def exp_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * result.conjugate()
 
 
-class ExpBackward0(Node):
-    """Gradient of exp."""
-
+class ExpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "exp"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = exp_grad_of_input(grad, result, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * conjugate(result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (exp_grad_of_input(grads[0], result._array, owned),)
 
 
 def exp(input: Tensor, *, out: Any = None) -> Tensor:
     """The exponential function."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(exp, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("exp", out, exp(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(exp, (input,), {"out": out})
-        input = as_tensor_argument("exp", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("exp", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = exp_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ExpBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ExpBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, exp_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-exp_overwriting = overwriting(exp_kernel)
+    return finish("exp", result, (input,)) if process.diverted else result
 
 
 def exp_(input: Tensor) -> Tensor:
     """In-place version of exp."""
-    if overwrite(exp_overwriting, input):
-        return input
-    return in_place(
-        exp,
-        input,
-    )
-
-
-def exp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of exp."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(exp_overwriting, input) else in_place(exp, input)
 
 
 @native
@@ -916,112 +406,45 @@ def exp2_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * result.conjugate() * 0.6931471805599453
 
 
-class Exp2Backward0(Node):
-    """Gradient of exp2."""
-
+class Exp2Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "exp2"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = exp2_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * conjugate(result) * 0.6931471805599453
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (exp2_grad_of_input(grads[0], result._array, owned),)
 
 
 def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute 2**input."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(exp2, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("exp2", out, exp2(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(exp2, (input,), {"out": out})
-        input = as_tensor_argument("exp2", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("exp2", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = exp2_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Exp2Backward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Exp2Backward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, exp2_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-exp2_overwriting = overwriting(exp2_kernel)
+    return finish("exp2", result, (input,)) if process.diverted else result
 
 
 def exp2_(input: Tensor) -> Tensor:
     """In-place version of exp2."""
-    if overwrite(exp2_overwriting, input):
-        return input
-    return in_place(
-        exp2,
-        input,
-    )
-
-
-def exp2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of exp2."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(result) * 0.6931471805599453))
-    return sum_of_terms(terms, result)
+    return input if overwrite(exp2_overwriting, input) else in_place(exp2, input)
 
 
 @native
@@ -1029,112 +452,45 @@ def expm1_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (result.conjugate() + 1)
 
 
-class Expm1Backward0(Node):
-    """Gradient of expm1."""
-
+class Expm1Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "expm1"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = expm1_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * (conjugate(result) + 1)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (expm1_grad_of_input(grads[0], result._array, owned),)
 
 
 def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute exp(input) - 1, accurate near zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(expm1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("expm1", out, expm1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(expm1, (input,), {"out": out})
-        input = as_tensor_argument("expm1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("expm1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = expm1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Expm1Backward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Expm1Backward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, expm1_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-expm1_overwriting = overwriting(expm1_kernel)
+    return finish("expm1", result, (input,)) if process.diverted else result
 
 
 def expm1_(input: Tensor) -> Tensor:
     """In-place version of expm1."""
-    if overwrite(expm1_overwriting, input):
-        return input
-    return in_place(
-        expm1,
-        input,
-    )
-
-
-def expm1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of expm1."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (conjugate(result) + 1)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(expm1_overwriting, input) else in_place(expm1, input)
 
 
 @native
@@ -1142,106 +498,45 @@ def log_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / input.conjugate()
 
 
-class LogBackward0(Node):
-    """Gradient of log."""
-
+class LogBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "log"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = log_grad_of_input(grad, input, owned)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad / conjugate(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (log_grad_of_input(grads[0], input._array, owned),)
 
 
 def log(input: Tensor, *, out: Any = None) -> Tensor:
     """The natural logarithm."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(log, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("log", out, log(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(log, (input,), {"out": out})
-        input = as_tensor_argument("log", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("log", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = log_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, log_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-log_overwriting = overwriting(log_kernel)
+    return finish("log", result, (input,)) if process.diverted else result
 
 
 def log_(input: Tensor) -> Tensor:
     """In-place version of log."""
-    if overwrite(log_overwriting, input):
-        return input
-    return in_place(
-        log,
-        input,
-    )
-
-
-def log_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of log."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(log_overwriting, input) else in_place(log, input)
 
 
 @native
@@ -1249,113 +544,45 @@ def log2_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input.conjugate() * 0.6931471805599453)
 
 
-class Log2Backward0(Node):
-    """Gradient of log2."""
-
+class Log2Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "log2"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = log2_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad / (conjugate(input) * 0.6931471805599453)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (log2_grad_of_input(grads[0], input._array, owned),)
 
 
 def log2(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base 2."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(log2, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("log2", out, log2(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(log2, (input,), {"out": out})
-        input = as_tensor_argument("log2", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("log2", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = log2_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Log2Backward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Log2Backward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, log2_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-log2_overwriting = overwriting(log2_kernel)
+    return finish("log2", result, (input,)) if process.diverted else result
 
 
 def log2_(input: Tensor) -> Tensor:
     """In-place version of log2."""
-    if overwrite(log2_overwriting, input):
-        return input
-    return in_place(
-        log2,
-        input,
-    )
-
-
-def log2_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of log2."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / (conjugate(input) * 0.6931471805599453)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(log2_overwriting, input) else in_place(log2, input)
 
 
 @native
@@ -1363,113 +590,45 @@ def log10_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input.conjugate() * 2.302585092994046)
 
 
-class Log10Backward0(Node):
-    """Gradient of log10."""
-
+class Log10Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "log10"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = log10_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad / (conjugate(input) * 2.302585092994046)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (log10_grad_of_input(grads[0], input._array, owned),)
 
 
 def log10(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base 10."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(log10, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("log10", out, log10(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(log10, (input,), {"out": out})
-        input = as_tensor_argument("log10", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("log10", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = log10_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Log10Backward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Log10Backward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, log10_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-log10_overwriting = overwriting(log10_kernel)
+    return finish("log10", result, (input,)) if process.diverted else result
 
 
 def log10_(input: Tensor) -> Tensor:
     """In-place version of log10."""
-    if overwrite(log10_overwriting, input):
-        return input
-    return in_place(
-        log10,
-        input,
-    )
-
-
-def log10_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of log10."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / (conjugate(input) * 2.302585092994046)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(log10_overwriting, input) else in_place(log10, input)
 
 
 @native
@@ -1477,116 +636,46 @@ def log1p_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input + 1).conjugate()
 
 
-class Log1pNode(Node):
-    """Gradient of log1p."""
-
+class Log1pNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "log1p"
+    shown = "Log1PBackward0"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = log1p_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad / conjugate(input + 1)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-Log1pNode.__name__ = Log1pNode.__qualname__ = "Log1PBackward0"
+        return (log1p_grad_of_input(grads[0], input._array, owned),)
 
 
 def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute log(1 + input), accurate near zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(log1p, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("log1p", out, log1p(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(log1p, (input,), {"out": out})
-        input = as_tensor_argument("log1p", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("log1p", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = log1p_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Log1pNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Log1pNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, log1p_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-log1p_overwriting = overwriting(log1p_kernel)
+    return finish("log1p", result, (input,)) if process.diverted else result
 
 
 def log1p_(input: Tensor) -> Tensor:
     """In-place version of log1p."""
-    if overwrite(log1p_overwriting, input):
-        return input
-    return in_place(
-        log1p,
-        input,
-    )
-
-
-def log1p_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of log1p."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(input + 1)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(log1p_overwriting, input) else in_place(log1p, input)
 
 
 @native
@@ -1599,121 +688,45 @@ def logaddexp_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = Fal
     return grad / (1 + exp_kernel(input - other)).conjugate()
 
 
-class LogaddexpBackward0(Node):
-    """Gradient of logaddexp."""
-
+class LogaddexpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "logaddexp"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = logaddexp_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = logaddexp_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = logaddexp_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = grad / conjugate(1 + F.exp(other - input))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = grad / conjugate(1 + F.exp(input - other))
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = logaddexp_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute log(exp(input) + exp(other)) without overflow."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logaddexp, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("logaddexp", out, logaddexp(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logaddexp, (input, other), {"out": out})
-        input = as_tensor_argument("logaddexp", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(logaddexp, (input, other), {"out": out})
-        other = as_tensor_argument("logaddexp", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("logaddexp", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1723,62 +736,24 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = logaddexp_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("logaddexp", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(LogaddexpBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LogaddexpBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                logaddexp_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def logaddexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of logaddexp."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(1 + F.exp(other - input))))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad / conjugate(1 + F.exp(input - other))))
-    return sum_of_terms(terms, result)
+    return finish("logaddexp", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -1791,121 +766,45 @@ def logaddexp2_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = Fa
     return grad / (1 + exp2_kernel(input - other)).conjugate()
 
 
-class Logaddexp2Backward0(Node):
-    """Gradient of logaddexp2."""
-
+class Logaddexp2Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "logaddexp2"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = logaddexp2_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = logaddexp2_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = logaddexp2_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = grad / conjugate(1 + F.exp2(other - input))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = grad / conjugate(1 + F.exp2(input - other))
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = logaddexp2_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute log2(2**input + 2**other) without overflow."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logaddexp2, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("logaddexp2", out, logaddexp2(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logaddexp2, (input, other), {"out": out})
-        input = as_tensor_argument("logaddexp2", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(logaddexp2, (input, other), {"out": out})
-        other = as_tensor_argument("logaddexp2", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("logaddexp2", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1915,59 +814,21 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = logaddexp2_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("logaddexp2", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(Logaddexp2Backward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(Logaddexp2Backward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                logaddexp2_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def logaddexp2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of logaddexp2."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(1 + F.exp2(other - input))))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad / conjugate(1 + F.exp2(input - other))))
-    return sum_of_terms(terms, result)
+    return finish("logaddexp2", result, (input, other)) if process.diverted else result

@@ -5,285 +5,120 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import aminmax_grad as aminmax_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.along_dim import put_reduced as put_reduced_kernel
-from pullback.kernels.extrema import amax as amax_kernel
-from pullback.kernels.extrema import amin as amin_kernel
-from pullback.kernels.extrema import aminmax as aminmax_kernel
-from pullback.kernels.extrema import argmax as argmax_kernel
-from pullback.kernels.extrema import argmin as argmin_kernel
-from pullback.kernels.extrema import extremum_grad as extremum_grad_kernel
-from pullback.kernels.extrema import max_all as max_all_kernel
-from pullback.kernels.extrema import max_dim as max_dim_kernel
-from pullback.kernels.extrema import min_all as min_all_kernel
-from pullback.kernels.extrema import min_dim as min_dim_kernel
-from pullback.kernels.extrema import shares as shares_kernel
-from pullback.kernels.extrema import shares_or_nans as shares_or_nans_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, wrap_dims
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.kernels.extrema import (
+    amax as amax_kernel, amin as amin_kernel, aminmax as aminmax_kernel, argmax as argmax_kernel,
+    argmin as argmin_kernel, extremum_grad as extremum_grad_kernel, max_all as max_all_kernel,
+    max_dim as max_dim_kernel, min_all as min_all_kernel, min_dim as min_dim_kernel, shares as shares_kernel,
+    shares_or_nans as shares_or_nans_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import aminmax_grad as aminmax_grad_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
+    switches, wrap_dim, wrap_dims, zero_grad_array,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class MaxAllNode(Node):
-    """Gradient of max_all."""
-
+class MaxAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "max_all"
+    shown = "MaxBackward1"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = grad * shares_or_nans_kernel(input, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * F.shares_or_nans(input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-MaxAllNode.__name__ = MaxAllNode.__qualname__ = "MaxBackward1"
+        return (grads[0] * shares_or_nans_kernel(input._array, result._array),)
 
 
 def max_all(input: Tensor, *, out: Any = None) -> Tensor:
     """The largest element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(max_all, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("max", out, max_all(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(max_all, (input,), {"out": out})
-        input = as_tensor_argument("max", "input", 1, input)
-    input_array = input._array
-    computed: Any = max_all_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("max_all", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = max_all_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MaxAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaxAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, max_all_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("max_all", result, (input,)) if process.diverted else result
 
 
-def max_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of max_all."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
-
-
-class MinAllNode(Node):
-    """Gradient of min_all."""
-
+class MinAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "min_all"
+    shown = "MinBackward1"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = grad * shares_or_nans_kernel(input, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * F.shares_or_nans(input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-MinAllNode.__name__ = MinAllNode.__qualname__ = "MinBackward1"
+        return (grads[0] * shares_or_nans_kernel(input._array, result._array),)
 
 
 def min_all(input: Tensor, *, out: Any = None) -> Tensor:
     """The smallest element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(min_all, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("min", out, min_all(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(min_all, (input,), {"out": out})
-        input = as_tensor_argument("min", "input", 1, input)
-    input_array = input._array
-    computed: Any = min_all_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("min_all", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = min_all_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MinAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MinAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, min_all_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("min_all", result, (input,)) if process.diverted else result
 
 
-def min_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of min_all."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
-
-
-class MaxDimNode(Node):
-    """Gradient of max_dim."""
-
+class MaxDimNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "max_dim"
+    shown = "MaxBackward0"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-MaxDimNode.__name__ = MaxDimNode.__qualname__ = "MaxBackward0"
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def max_dim(
@@ -294,115 +129,48 @@ def max_dim(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(max_dim, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("max", out, max_dim(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(max_dim, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("max", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("max", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("max_dim", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = max_dim_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "max", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
+        values_value, indices_value = max_dim_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("max_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(MaxDimNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaxDimNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                max_dim_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("max_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
 
 
-def max_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of max_dim."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
-
-
-class MinDimNode(Node):
-    """Gradient of min_dim."""
-
+class MinDimNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "min_dim"
+    shown = "MinBackward0"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-MinDimNode.__name__ = MinDimNode.__qualname__ = "MinBackward0"
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def min_dim(
@@ -413,117 +181,46 @@ def min_dim(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(min_dim, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("min", out, min_dim(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(min_dim, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("min", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("min", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("min_dim", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = min_dim_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "min", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
+        values_value, indices_value = min_dim_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("min_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(MinDimNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MinDimNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                min_dim_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("min_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
 
 
-def min_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of min_dim."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
-
-
-class AmaxBackward0(Node):
-    """Gradient of amax."""
-
+class AmaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "dim", "keepdim")
-    public_names = {"input": "self"}
+    operation = "amax"
+    tensor_names = ("input", "result")
+    value_names = ("dim", "keepdim")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = extremum_grad_kernel(grad, input, result, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.extremum_grad(grad, input, result, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (extremum_grad_kernel(grads[0], input._array, result._array, self.saved_dim, self.saved_keepdim),)
 
 
 def amax(
@@ -534,120 +231,47 @@ def amax(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(amax, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("amax", out, amax(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(amax, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("amax", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("amax", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("amax", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = amax_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "amax", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = amax_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("amax", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AmaxBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AmaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                amax_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("amax", result, (input, dim, keepdim)) if process.diverted else result
 
 
-def amax_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of amax."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
-
-
-class AminBackward0(Node):
-    """Gradient of amin."""
-
+class AminBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "dim", "keepdim")
-    public_names = {"input": "self"}
+    operation = "amin"
+    tensor_names = ("input", "result")
+    value_names = ("dim", "keepdim")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = extremum_grad_kernel(grad, input, result, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.extremum_grad(grad, input, result, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (extremum_grad_kernel(grads[0], input._array, result._array, self.saved_dim, self.saved_keepdim),)
 
 
 def amin(
@@ -658,138 +282,60 @@ def amin(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(amin, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("amin", out, amin(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(amin, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("amin", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("amin", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("amin", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = amin_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "amin", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = amin_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("amin", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AminBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AminBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                amin_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("amin", result, (input, dim, keepdim)) if process.diverted else result
 
 
-def amin_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of amin."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
-
-
-class AminmaxBackward0(Node):
-    """Gradient of aminmax."""
-
+class AminmaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "min", "max", "dim", "keepdim")
-    public_names = {"input": "self"}
+    operation = "aminmax"
+    tensor_names = ("input", "min", "max")
+    value_names = ("dim", "keepdim")
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_min: Any = None
-    saved_min_version: int = -1
-    saved_max: Any = None
-    saved_max_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_min = grads[0]
         if grad_min is None:
             grad_min = zero_grad_array(self, 0)
         grad_max = grads[1]
         if grad_max is None:
             grad_max = zero_grad_array(self, 1)
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         min = self.saved_min
         if min._counter is not None and min._counter.value != self.saved_min_version:
             raise_stale(self, "min")
-        min = min._array
         max = self.saved_max
         if max._counter is not None and max._counter.value != self.saved_max_version:
             raise_stale(self, "max")
-        max = max._array
-        grad_of_input = aminmax_grad_kernel(grad_min, grad_max, input, min, max, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_min = grads[0]
-        if grad_min is None:
-            grad_min = zero_grad_tensor(self, 0)
-        grad_max = grads[1]
-        if grad_max is None:
-            grad_max = zero_grad_tensor(self, 1)
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        min = self.unpack("min")
-        max = self.unpack("max")
-        grad_of_input = F.aminmax_grad(grad_min, grad_max, input, min, max, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_min = None
-        self.saved_max = None
+        return (
+            aminmax_grad_kernel(
+                grad_min, grad_max, input._array, min._array, max._array, self.saved_dim, self.saved_keepdim
+            ),
+        )
 
 
 def aminmax(
@@ -800,70 +346,31 @@ def aminmax(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(aminmax, (input,), {"dim": dim, "keepdim": keepdim, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("aminmax", out, aminmax(input, dim=dim, keepdim=keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(aminmax, (input,), {"dim": dim, "keepdim": keepdim, "out": out})
-        input = as_tensor_argument("aminmax", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("aminmax", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("aminmax", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
-        if dim is not None:
-            dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        min_value, max_value = aminmax_kernel(input_array, dim=dim, keepdim=keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "aminmax", "input: Array; *; dim: Dim | None; keepdim: bool", (input, dim, keepdim)
-        ) from None
+        dim = None if dim is None else wrap_dim(dim, input._array.ndim)
+        min_value, max_value = aminmax_kernel(input._array, dim=dim, keepdim=keepdim)
+    except Exception as error:
+        raise refuse("aminmax", error, locals()) from None
     min = new_tensor(as_array(min_value))
     max = new_tensor(as_array(max_value))
-    if record and (input._requires_grad):
-        node = new_node(AminmaxBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((min, max))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AminmaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((min, max))
+        min._requires_grad, min._edge = True, (node, 0)
+        max._requires_grad, max._edge = True, (node, 1)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        min._requires_grad = True
-        min._edge = (node, 0)
-        max._requires_grad = True
-        max._edge = (node, 1)
         node.saved_min = SavedOutput(min, 0)
         node.saved_min_version = 0
         node.saved_max = SavedOutput(max, 1)
         node.saved_max_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (min, max),
-                aminmax_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((min, max))
-    return (min, max)
-
-
-def aminmax_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of aminmax."""
-    return double_pullback(lambda xs: aminmax(xs[0], dim=dim, keepdim=keepdim), (input,), (input_tangent,))
+    return finish("aminmax", (min, max), (input, dim, keepdim)) if process.diverted else (min, max)
 
 
 def argmax(
@@ -874,33 +381,17 @@ def argmax(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(argmax, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("argmax", out, argmax(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(argmax, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("argmax", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("argmax", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("argmax", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
-        if dim is not None:
-            dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = argmax_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "argmax", "input: Array; dim: Dim | None; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = None if dim is None else wrap_dim(dim, input._array.ndim)
+        computed: Any = argmax_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("argmax", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("argmax", result, (input, dim, keepdim)) if process.diverted else result
 
 
 def argmin(
@@ -911,33 +402,17 @@ def argmin(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(argmin, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("argmin", out, argmin(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(argmin, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("argmin", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("argmin", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("argmin", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
-        if dim is not None:
-            dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = argmin_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "argmin", "input: Array; dim: Dim | None; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = None if dim is None else wrap_dim(dim, input._array.ndim)
+        computed: Any = argmin_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("argmin", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("argmin", result, (input, dim, keepdim)) if process.diverted else result
 
 
 def shares(
@@ -948,64 +423,33 @@ def shares(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shares, (input, extreme, dim, keepdim), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shares, (input, extreme, dim, keepdim), {})
-        input = as_tensor_argument("shares", "input", 1, input)
-    if not isinstance(extreme, TensorBase):
-        if is_foreign(extreme):
-            return ask_foreign(shares, (input, extreme, dim, keepdim), {})
-        extreme = as_tensor_argument("shares", "extreme", 2, extreme)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("shares", "keepdim", keepdim)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(extreme, TensorBase)
+        or type(keepdim) is not bool
+    ):
+        if (taken := divert("shares", (input, extreme, dim, keepdim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        extreme_array = extreme._array
-        computed: Any = shares_kernel(input_array, extreme_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "shares", "input: Array; extreme: Array; dim: Dims; keepdim: bool", (input, extreme, dim, keepdim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = shares_kernel(input._array, extreme._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("shares", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("shares", result, (input, extreme, dim, keepdim)) if process.diverted else result
 
 
 def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
     """As `shares` over everything, where a extreme of NaN is the NaNs'."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shares_or_nans, (input, extreme), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shares_or_nans, (input, extreme), {})
-        input = as_tensor_argument("shares_or_nans", "input", 1, input)
-    if not isinstance(extreme, TensorBase):
-        if is_foreign(extreme):
-            return ask_foreign(shares_or_nans, (input, extreme), {})
-        extreme = as_tensor_argument("shares_or_nans", "extreme", 2, extreme)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(extreme, TensorBase):
+        if (taken := divert("shares_or_nans", (input, extreme))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        extreme_array = extreme._array
-        computed: Any = shares_or_nans_kernel(input_array, extreme_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "shares_or_nans", "input: Array; extreme: Array", (input, extreme)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = shares_or_nans_kernel(input._array, extreme._array)
+    except Exception as error:
+        raise refuse("shares_or_nans", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("shares_or_nans", result, (input, extreme)) if process.diverted else result

@@ -5,521 +5,201 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import not_a_bool
-from pullback.generated.array_formulas import fft_c2r_back as fft_c2r_back_kernel
-from pullback.generated.array_formulas import fft_r2c_back as fft_r2c_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.fft import check_envelope as check_envelope_kernel
-from pullback.kernels.fft import doubled_inside as doubled_inside_kernel
-from pullback.kernels.fft import fft_c2c as fft_c2c_kernel
-from pullback.kernels.fft import fft_c2r as fft_c2r_kernel
-from pullback.kernels.fft import fft_r2c as fft_r2c_kernel
-from pullback.kernels.fft import overlap_add as overlap_add_kernel
+from pullback.kernels.fft import (
+    check_envelope as check_envelope_kernel, doubled_inside as doubled_inside_kernel, fft_c2c as fft_c2c_kernel,
+    fft_c2r as fft_c2r_kernel, fft_r2c as fft_r2c_kernel, overlap_add as overlap_add_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import unfold as unfold_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.recording.array_formulas import fft_c2r_back as fft_c2r_back_kernel, fft_r2c_back as fft_r2c_back_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, ndarray,
+    new_node, next_sequence_nr, plain_int, process, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class FftC2cNode(Node):
-    """Gradient of fft_c2c."""
-
+class FftC2cNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "scale", "forward")
-    saved_dim: Any = None
-    saved_scale: Any = None
-    saved_forward: Any = None
+    operation = "fft_c2c"
+    shown = "FftC2CBackward0"
+    value_names = ("dim", "scale", "forward")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        scale = self.saved_scale
-        forward = self.saved_forward
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = fft_c2c_kernel(grad, dim, scale, not forward)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        scale = self.saved_scale
-        forward = self.saved_forward
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.fft_c2c(grad, dim, scale, not forward)
-        return (grad_of_input,)
-
-
-FftC2cNode.__name__ = FftC2cNode.__qualname__ = "FftC2CBackward0"
+        return (fft_c2c_kernel(grads[0], self.saved_dim, self.saved_scale, not self.saved_forward),)
 
 
 def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
     """The transform of complex numbers, or its inverse."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fft_c2c, (input, dim, scale, forward), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fft_c2c, (input, dim, scale, forward), {})
-        input = as_tensor_argument("fft_c2c", "input", 1, input)
-    if forward is not False and forward is not True:
-        raise not_a_bool("fft_c2c", "forward", forward)
+    if process.diverted or not isinstance(input, TensorBase) or type(forward) is not bool:
+        if (taken := divert("fft_c2c", (input, dim, scale, forward))) is not PROCEED:
+            return taken
     try:
         dim = as_shape(dim)
-        input_array = input._array
-        computed: Any = fft_c2c_kernel(input_array, dim, scale, forward)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "fft_c2c", "input: Array; dim: Shape; scale: str; forward: bool", (input, dim, scale, forward)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = fft_c2c_kernel(input._array, dim, scale, forward)
+    except Exception as error:
+        raise refuse("fft_c2c", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FftC2cNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FftC2cNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_scale = scale
         node.saved_forward = forward
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                fft_c2c_tangent,
-                (
-                    input,
-                    dim,
-                    scale,
-                    forward,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("fft_c2c", result, (input, dim, scale, forward)) if process.diverted else result
 
 
-def fft_c2c_tangent(result: Any, input: Any, dim: Any, scale: Any, forward: Any, input_tangent: Any) -> Any:
-    """Tangent of fft_c2c."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return fft_c2c(input_tangent, dim, scale, forward)
-
-
-class FftR2cNode(Node):
-    """Gradient of fft_r2c."""
-
+class FftR2cNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "scale", "onesided")
-    saved_dim: Any = None
-    saved_scale: Any = None
-    saved_onesided: Any = None
-    saved_input_shape: Any = None
+    operation = "fft_r2c"
+    shown = "FftR2CBackward0"
+    value_names = ("dim", "scale", "onesided")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        scale = self.saved_scale
-        onesided = self.saved_onesided
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = fft_r2c_back_kernel(grad, dim, scale, onesided, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        scale = self.saved_scale
-        onesided = self.saved_onesided
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.fft_r2c_back(grad, dim, scale, onesided, input_shape)
-        return (grad_of_input,)
-
-
-FftR2cNode.__name__ = FftR2cNode.__qualname__ = "FftR2CBackward0"
+        return (
+            fft_r2c_back_kernel(
+                grads[0], self.saved_dim, self.saved_scale, self.saved_onesided, self.saved_input_shape
+            ),
+        )
 
 
 def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
     """The transform of real numbers; one-sided without the conjugate half of the last of the dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fft_r2c, (input, dim, scale, onesided), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fft_r2c, (input, dim, scale, onesided), {})
-        input = as_tensor_argument("fft_r2c", "input", 1, input)
-    if onesided is not False and onesided is not True:
-        raise not_a_bool("fft_r2c", "onesided", onesided)
+    if process.diverted or not isinstance(input, TensorBase) or type(onesided) is not bool:
+        if (taken := divert("fft_r2c", (input, dim, scale, onesided))) is not PROCEED:
+            return taken
     try:
         dim = as_shape(dim)
-        input_array = input._array
-        computed: Any = fft_r2c_kernel(input_array, dim, scale, onesided)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "fft_r2c", "input: Array; dim: Shape; scale: str; onesided: bool", (input, dim, scale, onesided)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = fft_r2c_kernel(input._array, dim, scale, onesided)
+    except Exception as error:
+        raise refuse("fft_r2c", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FftR2cNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FftR2cNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_scale = scale
         node.saved_onesided = onesided
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                fft_r2c_tangent,
-                (
-                    input,
-                    dim,
-                    scale,
-                    onesided,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("fft_r2c", result, (input, dim, scale, onesided)) if process.diverted else result
 
 
-def fft_r2c_tangent(result: Any, input: Any, dim: Any, scale: Any, onesided: Any, input_tangent: Any) -> Any:
-    """Tangent of fft_r2c."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return fft_r2c(input_tangent, dim, scale, onesided)
-
-
-class FftC2rNode(Node):
-    """Gradient of fft_c2r."""
-
+class FftC2rNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "scale")
-    saved_dim: Any = None
-    saved_scale: Any = None
-    saved_input_shape: Any = None
+    operation = "fft_c2r"
+    shown = "FftC2RBackward0"
+    value_names = ("dim", "scale")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        scale = self.saved_scale
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = fft_c2r_back_kernel(grad, dim, scale, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        scale = self.saved_scale
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.fft_c2r_back(grad, dim, scale, input_shape)
-        return (grad_of_input,)
-
-
-FftC2rNode.__name__ = FftC2rNode.__qualname__ = "FftC2RBackward0"
+        return (fft_c2r_back_kernel(grads[0], self.saved_dim, self.saved_scale, self.saved_input_shape),)
 
 
 def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
     """The inverse of the one-sided transform of `last_size` real numbers along the last of the dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fft_c2r, (input, dim, scale, last_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fft_c2r, (input, dim, scale, last_size), {})
-        input = as_tensor_argument("fft_c2r", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("fft_c2r", (input, dim, scale, last_size))) is not PROCEED:
+            return taken
     try:
         dim = as_shape(dim)
-        if type(last_size) is not int:
-            last_size = plain_int(last_size)
-        input_array = input._array
-        computed: Any = fft_c2r_kernel(input_array, dim, scale, last_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "fft_c2r", "input: Array; dim: Shape; scale: str; last_size: int", (input, dim, scale, last_size)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        last_size = last_size if type(last_size) is int else plain_int(last_size)
+        computed: Any = fft_c2r_kernel(input._array, dim, scale, last_size)
+    except Exception as error:
+        raise refuse("fft_c2r", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FftC2rNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FftC2rNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_scale = scale
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                fft_c2r_tangent,
-                (
-                    input,
-                    dim,
-                    scale,
-                    last_size,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("fft_c2r", result, (input, dim, scale, last_size)) if process.diverted else result
 
 
-def fft_c2r_tangent(result: Any, input: Any, dim: Any, scale: Any, last_size: Any, input_tangent: Any) -> Any:
-    """Tangent of fft_c2r."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return fft_c2r(input_tangent, dim, scale, last_size)
-
-
-class DoubledInsideBackward0(Node):
-    """Gradient of doubled_inside."""
-
+class DoubledInsideBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "count")
-    saved_dim: Any = None
-    saved_count: Any = None
+    operation = "doubled_inside"
+    value_names = ("dim", "count")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        count = self.saved_count
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = doubled_inside_kernel(grad, dim, count)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        count = self.saved_count
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.doubled_inside(grad, dim, count)
-        return (grad_of_input,)
+        return (doubled_inside_kernel(grads[0], self.saved_dim, self.saved_count),)
 
 
 def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
     """Twice the `count` elements after the first along `dim`: those that stand for their conjugates too."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(doubled_inside, (input, dim, count), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(doubled_inside, (input, dim, count), {})
-        input = as_tensor_argument("doubled_inside", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("doubled_inside", (input, dim, count))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        if type(count) is not int:
-            count = plain_int(count)
-        input_array = input._array
-        computed: Any = doubled_inside_kernel(input_array, dim, count)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "doubled_inside", "input: Array; dim: int; count: int", (input, dim, count)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        count = count if type(count) is int else plain_int(count)
+        computed: Any = doubled_inside_kernel(input._array, dim, count)
+    except Exception as error:
+        raise refuse("doubled_inside", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(DoubledInsideBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(DoubledInsideBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_count = count
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                doubled_inside_tangent,
-                (
-                    input,
-                    dim,
-                    count,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("doubled_inside", result, (input, dim, count)) if process.diverted else result
 
 
-def doubled_inside_tangent(result: Any, input: Any, dim: Any, count: Any, input_tangent: Any) -> Any:
-    """Tangent of doubled_inside."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return doubled_inside(input_tangent, dim, count)
-
-
-class OverlapAddBackward0(Node):
-    """Gradient of overlap_add."""
-
+class OverlapAddBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("step",)
-    saved_step: Any = None
-    saved_input_shape: Any = None
+    operation = "overlap_add"
+    value_names = ("step",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        step = self.saved_step
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = unfold_kernel(grad, grad.ndim - 1, input_shape[-1], step)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        step = self.saved_step
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.unfold(grad, grad.ndim - 1, input_shape[-1], step)
-        return (grad_of_input,)
+        return (unfold_kernel(grad, grad.ndim - 1, self.saved_input_shape[-1], self.saved_step),)
 
 
 def overlap_add(input: Tensor, step: int) -> Tensor:
     """Sum frames (..., frame, position) where they overlap, each `step` after the one before."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(overlap_add, (input, step), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(overlap_add, (input, step), {})
-        input = as_tensor_argument("overlap_add", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("overlap_add", (input, step))) is not PROCEED:
+            return taken
     try:
-        if type(step) is not int:
-            step = plain_int(step)
-        input_array = input._array
-        computed: Any = overlap_add_kernel(input_array, step)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "overlap_add", "input: Array; step: int", (input, step)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        step = step if type(step) is int else plain_int(step)
+        computed: Any = overlap_add_kernel(input._array, step)
+    except Exception as error:
+        raise refuse("overlap_add", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(OverlapAddBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(OverlapAddBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_step = step
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                overlap_add_tangent,
-                (
-                    input,
-                    step,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def overlap_add_tangent(result: Any, input: Any, step: Any, input_tangent: Any) -> Any:
-    """Tangent of overlap_add."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return overlap_add(input_tangent, step)
+    return finish("overlap_add", result, (input, step)) if process.diverted else result
 
 
 def check_envelope(input: Tensor, call: str) -> Tensor:
     """The smallest magnitude of summed windows, which must not vanish. (A kernel, so that batches are checked too.)"""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(check_envelope, (input, call), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(check_envelope, (input, call), {})
-        input = as_tensor_argument("check_envelope", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("check_envelope", (input, call))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        computed: Any = check_envelope_kernel(input_array, call)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "check_envelope", "input: Array; call: str", (input, call)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = check_envelope_kernel(input._array, call)
+    except Exception as error:
+        raise refuse("check_envelope", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("check_envelope", result, (input, call)) if process.diverted else result

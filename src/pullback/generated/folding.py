@@ -5,501 +5,193 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.folding import channel_shuffle as channel_shuffle_kernel
-from pullback.kernels.folding import col2im as col2im_kernel
-from pullback.kernels.folding import im2col as im2col_kernel
-from pullback.kernels.folding import pixel_shuffle as pixel_shuffle_kernel
-from pullback.kernels.folding import pixel_unshuffle as pixel_unshuffle_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.folding import (
+    channel_shuffle as channel_shuffle_kernel, col2im as col2im_kernel, im2col as im2col_kernel,
+    pixel_shuffle as pixel_shuffle_kernel, pixel_unshuffle as pixel_unshuffle_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, ndarray,
+    new_node, next_sequence_nr, plain_int, process, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class Im2colNode(Node):
-    """Gradient of im2col."""
-
+class Im2colNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("kernel_size", "dilation", "padding", "stride")
-    saved_kernel_size: Any = None
-    saved_dilation: Any = None
-    saved_padding: Any = None
-    saved_stride: Any = None
-    saved_input_shape: Any = None
+    operation = "im2col"
+    shown = "Im2ColBackward0"
+    value_names = ("kernel_size", "dilation", "padding", "stride")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        dilation = self.saved_dilation
-        padding = self.saved_padding
-        stride = self.saved_stride
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = col2im_kernel(grad, input_shape[-2:], kernel_size, dilation, padding, stride)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        dilation = self.saved_dilation
-        padding = self.saved_padding
-        stride = self.saved_stride
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.col2im(grad, input_shape[-2:], kernel_size, dilation, padding, stride)
-        return (grad_of_input,)
-
-
-Im2colNode.__name__ = Im2colNode.__qualname__ = "Im2ColBackward0"
+        return (
+            col2im_kernel(
+                grads[0],
+                self.saved_input_shape[-2:],
+                self.saved_kernel_size,
+                self.saved_dilation,
+                self.saved_padding,
+                self.saved_stride,
+            ),
+        )
 
 
 def im2col(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
     """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kernel, windows)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(im2col, (input, kernel_size, dilation, padding, stride), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(im2col, (input, kernel_size, dilation, padding, stride), {})
-        input = as_tensor_argument("im2col", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("im2col", (input, kernel_size, dilation, padding, stride))) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         dilation = as_shape(dilation)
         padding = as_shape(padding)
         stride = as_shape(stride)
-        input_array = input._array
-        computed: Any = im2col_kernel(input_array, kernel_size, dilation, padding, stride)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "im2col",
-            "input: Array; kernel_size: Shape; dilation: Shape; padding: Shape; stride: Shape",
-            (input, kernel_size, dilation, padding, stride),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = im2col_kernel(input._array, kernel_size, dilation, padding, stride)
+    except Exception as error:
+        raise refuse("im2col", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Im2colNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Im2colNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_kernel_size = kernel_size
         node.saved_dilation = dilation
         node.saved_padding = padding
         node.saved_stride = stride
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                im2col_tangent,
-                (
-                    input,
-                    kernel_size,
-                    dilation,
-                    padding,
-                    stride,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("im2col", result, (input, kernel_size, dilation, padding, stride)) if process.diverted else result
 
 
-def im2col_tangent(
-    result: Any, input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, input_tangent: Any
-) -> Any:
-    """Tangent of im2col."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return im2col(input_tangent, kernel_size, dilation, padding, stride)
-
-
-class Col2imNode(Node):
-    """Gradient of col2im."""
-
+class Col2imNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("kernel_size", "dilation", "padding", "stride")
-    saved_kernel_size: Any = None
-    saved_dilation: Any = None
-    saved_padding: Any = None
-    saved_stride: Any = None
+    operation = "col2im"
+    shown = "Col2ImBackward0"
+    value_names = ("kernel_size", "dilation", "padding", "stride")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        dilation = self.saved_dilation
-        padding = self.saved_padding
-        stride = self.saved_stride
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = im2col_kernel(grad, kernel_size, dilation, padding, stride)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        dilation = self.saved_dilation
-        padding = self.saved_padding
-        stride = self.saved_stride
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.im2col(grad, kernel_size, dilation, padding, stride)
-        return (grad_of_input,)
-
-
-Col2imNode.__name__ = Col2imNode.__qualname__ = "Col2ImBackward0"
+        return (
+            im2col_kernel(grads[0], self.saved_kernel_size, self.saved_dilation, self.saved_padding, self.saved_stride),
+        )
 
 
 def col2im(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
     """The adjoint of `im2col`: columns added up where their windows lie in an image of `output_size`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(col2im, (input, output_size, kernel_size, dilation, padding, stride), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(col2im, (input, output_size, kernel_size, dilation, padding, stride), {})
-        input = as_tensor_argument("col2im", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("col2im", (input, output_size, kernel_size, dilation, padding, stride))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
         kernel_size = as_shape(kernel_size)
         dilation = as_shape(dilation)
         padding = as_shape(padding)
         stride = as_shape(stride)
-        input_array = input._array
-        computed: Any = col2im_kernel(input_array, output_size, kernel_size, dilation, padding, stride)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "col2im",
-            "input: Array; output_size: Shape; kernel_size: Shape; dilation: Shape; padding: Shape; stride: Shape",
-            (input, output_size, kernel_size, dilation, padding, stride),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = col2im_kernel(input._array, output_size, kernel_size, dilation, padding, stride)
+    except Exception as error:
+        raise refuse("col2im", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Col2imNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Col2imNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_kernel_size = kernel_size
         node.saved_dilation = dilation
         node.saved_padding = padding
         node.saved_stride = stride
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                col2im_tangent,
-                (
-                    input,
-                    output_size,
-                    kernel_size,
-                    dilation,
-                    padding,
-                    stride,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("col2im", result, locals()) if process.diverted else result
 
 
-def col2im_tangent(
-    result: Any,
-    input: Any,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any,
-    padding: Any,
-    stride: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of col2im."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return col2im(input_tangent, output_size, kernel_size, dilation, padding, stride)
-
-
-class PixelShuffleBackward0(Node):
-    """Gradient of pixel_shuffle."""
-
+class PixelShuffleBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("upscale_factor",)
-    saved_upscale_factor: Any = None
+    operation = "pixel_shuffle"
+    value_names = ("upscale_factor",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        upscale_factor = self.saved_upscale_factor
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = pixel_unshuffle_kernel(grad, upscale_factor)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        upscale_factor = self.saved_upscale_factor
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.pixel_unshuffle(grad, upscale_factor)
-        return (grad_of_input,)
+        return (pixel_unshuffle_kernel(grads[0], self.saved_upscale_factor),)
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(*, C * r**2, H, W) as (*, C, H * r, W * r)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pixel_shuffle, (input, upscale_factor), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pixel_shuffle, (input, upscale_factor), {})
-        input = as_tensor_argument("pixel_shuffle", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("pixel_shuffle", (input, upscale_factor))) is not PROCEED:
+            return taken
     try:
-        if type(upscale_factor) is not int:
-            upscale_factor = plain_int(upscale_factor)
-        input_array = input._array
-        computed: Any = pixel_shuffle_kernel(input_array, upscale_factor)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "pixel_shuffle", "input: Array; upscale_factor: int", (input, upscale_factor)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        upscale_factor = upscale_factor if type(upscale_factor) is int else plain_int(upscale_factor)
+        computed: Any = pixel_shuffle_kernel(input._array, upscale_factor)
+    except Exception as error:
+        raise refuse("pixel_shuffle", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PixelShuffleBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PixelShuffleBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_upscale_factor = upscale_factor
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                pixel_shuffle_tangent,
-                (
-                    input,
-                    upscale_factor,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("pixel_shuffle", result, (input, upscale_factor)) if process.diverted else result
 
 
-def pixel_shuffle_tangent(result: Any, input: Any, upscale_factor: Any, input_tangent: Any) -> Any:
-    """Tangent of pixel_shuffle."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return pixel_shuffle(input_tangent, upscale_factor)
-
-
-class PixelUnshuffleBackward0(Node):
-    """Gradient of pixel_unshuffle."""
-
+class PixelUnshuffleBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("downscale_factor",)
-    saved_downscale_factor: Any = None
+    operation = "pixel_unshuffle"
+    value_names = ("downscale_factor",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        downscale_factor = self.saved_downscale_factor
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = pixel_shuffle_kernel(grad, downscale_factor)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        downscale_factor = self.saved_downscale_factor
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.pixel_shuffle(grad, downscale_factor)
-        return (grad_of_input,)
+        return (pixel_shuffle_kernel(grads[0], self.saved_downscale_factor),)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of `pixel_shuffle`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pixel_unshuffle, (input, downscale_factor), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pixel_unshuffle, (input, downscale_factor), {})
-        input = as_tensor_argument("pixel_unshuffle", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("pixel_unshuffle", (input, downscale_factor))) is not PROCEED:
+            return taken
     try:
-        if type(downscale_factor) is not int:
-            downscale_factor = plain_int(downscale_factor)
-        input_array = input._array
-        computed: Any = pixel_unshuffle_kernel(input_array, downscale_factor)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "pixel_unshuffle", "input: Array; downscale_factor: int", (input, downscale_factor)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        downscale_factor = downscale_factor if type(downscale_factor) is int else plain_int(downscale_factor)
+        computed: Any = pixel_unshuffle_kernel(input._array, downscale_factor)
+    except Exception as error:
+        raise refuse("pixel_unshuffle", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PixelUnshuffleBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PixelUnshuffleBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_downscale_factor = downscale_factor
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                pixel_unshuffle_tangent,
-                (
-                    input,
-                    downscale_factor,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("pixel_unshuffle", result, (input, downscale_factor)) if process.diverted else result
 
 
-def pixel_unshuffle_tangent(result: Any, input: Any, downscale_factor: Any, input_tangent: Any) -> Any:
-    """Tangent of pixel_unshuffle."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return pixel_unshuffle(input_tangent, downscale_factor)
-
-
-class ChannelShuffleBackward0(Node):
-    """Gradient of channel_shuffle."""
-
+class ChannelShuffleBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("groups",)
-    saved_groups: Any = None
-    saved_input_shape: Any = None
+    operation = "channel_shuffle"
+    value_names = ("groups",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        groups = self.saved_groups
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = channel_shuffle_kernel(grad, input_shape[1] // groups)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        groups = self.saved_groups
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.channel_shuffle(grad, input_shape[1] // groups)
-        return (grad_of_input,)
+        return (channel_shuffle_kernel(grads[0], self.saved_input_shape[1] // self.saved_groups),)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Deal the channels of `groups` groups out like cards: one of each group in turn."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(channel_shuffle, (input, groups), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(channel_shuffle, (input, groups), {})
-        input = as_tensor_argument("channel_shuffle", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("channel_shuffle", (input, groups))) is not PROCEED:
+            return taken
     try:
-        if type(groups) is not int:
-            groups = plain_int(groups)
-        input_array = input._array
-        computed: Any = channel_shuffle_kernel(input_array, groups)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "channel_shuffle", "input: Array; groups: int", (input, groups)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        groups = groups if type(groups) is int else plain_int(groups)
+        computed: Any = channel_shuffle_kernel(input._array, groups)
+    except Exception as error:
+        raise refuse("channel_shuffle", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ChannelShuffleBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ChannelShuffleBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                channel_shuffle_tangent,
-                (
-                    input,
-                    groups,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def channel_shuffle_tangent(result: Any, input: Any, groups: Any, input_tangent: Any) -> Any:
-    """Tangent of channel_shuffle."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return channel_shuffle(input_tangent, groups)
+    return finish("channel_shuffle", result, (input, groups)) if process.diverted else result

@@ -5,361 +5,144 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import derivative_not_implemented, graph_freed
-from pullback.graph.basic_nodes import NotImplementedNode
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
-from pullback.kernels.gamma_gradients import dirichlet_grad as dirichlet_grad_kernel
-from pullback.kernels.gamma_gradients import sample_dirichlet as sample_dirichlet_kernel
-from pullback.kernels.gamma_gradients import standard_gamma as standard_gamma_kernel
-from pullback.kernels.gamma_gradients import standard_gamma_grad as standard_gamma_grad_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.gamma_gradients import (
+    dirichlet_grad as dirichlet_grad_kernel, sample_dirichlet as sample_dirichlet_kernel,
+    standard_gamma as standard_gamma_kernel, standard_gamma_grad as standard_gamma_grad_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
+    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, process,
+    raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class StandardGammaNode(Node):
-    """Gradient of standard_gamma."""
-
+class StandardGammaNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "standard_gamma"
+    shown = "StandardGammaBackward0"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = grad * standard_gamma_grad_kernel(input, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * F.standard_gamma_grad(input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-StandardGammaNode.__name__ = StandardGammaNode.__qualname__ = "StandardGammaBackward0"
+        return (grads[0] * standard_gamma_grad_kernel(input._array, result._array),)
 
 
 def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Draw samples of gamma distributions with rate 1 and the concentrations in `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(standard_gamma, (input, generator), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(standard_gamma, (input, generator), {})
-        input = as_tensor_argument("standard_gamma", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("standard_gamma", (input, generator))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        computed: Any = standard_gamma_kernel(input_array, generator)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "standard_gamma", "input: Array; generator: Any", (input, generator)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = standard_gamma_kernel(input._array, generator)
+    except Exception as error:
+        raise refuse("standard_gamma", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(StandardGammaNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(StandardGammaNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                standard_gamma_tangent,
-                (
-                    input,
-                    generator,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("standard_gamma", result, (input, generator)) if process.diverted else result
 
 
-def standard_gamma_tangent(result: Any, input: Any, generator: Any, input_tangent: Any) -> Any:
-    """Tangent of standard_gamma."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return input_tangent * F.standard_gamma_grad(input, result)
-
-
-class StandardGammaGradNode(Node):
-    """Gradient of standard_gamma_grad."""
-
+class StandardGammaGradNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "standard_gamma_grad"
+    shown = "StandardGammaGradBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        grad_of_input = None
-        grad_of_output = None
+        grad_of_input = grad_of_output = None
         if edges[0] is not None:
             raise derivative_not_implemented("_standard_gamma_grad")
         if edges[1] is not None:
             raise derivative_not_implemented("_standard_gamma_grad")
-        return (
-            grad_of_input,
-            grad_of_output,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_output = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("_standard_gamma_grad")
-        if edges[1] is not None:
-            raise derivative_not_implemented("_standard_gamma_grad")
-        return (
-            grad_of_input,
-            grad_of_output,
-        )
-
-
-StandardGammaGradNode.__name__ = StandardGammaGradNode.__qualname__ = "StandardGammaGradBackward0"
+        return (grad_of_input, grad_of_output)
 
 
 def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """Compute the derivative of gamma samples `output` with respect to their concentrations `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(standard_gamma_grad, (input, output), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(standard_gamma_grad, (input, output), {})
-        input = as_tensor_argument("standard_gamma_grad", "input", 1, input)
-    if not isinstance(output, TensorBase):
-        if is_foreign(output):
-            return ask_foreign(standard_gamma_grad, (input, output), {})
-        output = as_tensor_argument("standard_gamma_grad", "output", 2, output)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(output, TensorBase):
+        if (taken := divert("standard_gamma_grad", (input, output))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        output_array = output._array
-        computed: Any = standard_gamma_grad_kernel(input_array, output_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "standard_gamma_grad", "input: Array; output: Array", (input, output)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = standard_gamma_grad_kernel(input._array, output._array)
+    except Exception as error:
+        raise refuse("standard_gamma_grad", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or output._requires_grad):
-        node = new_node(StandardGammaGradNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or output._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(StandardGammaGradNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (output._edge or gradient_edge(output)) if output._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, output):
-            carry_tangents(
-                result,
-                standard_gamma_grad_tangent,
-                (
-                    input,
-                    output,
-                ),
-                (
-                    input,
-                    output,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def standard_gamma_grad_tangent(result: Any, input: Any, output: Any, input_tangent: Any, output_tangent: Any) -> Any:
-    """Tangent of standard_gamma_grad."""
-    raise forward_not_implemented("standard_gamma_grad")
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("standard_gamma_grad", result, (input, output)) if process.diverted else result
 
 
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Draw samples of Dirichlet distributions with the concentrations in the last dimension of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sample_dirichlet, (input, generator), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sample_dirichlet, (input, generator), {})
-        input = as_tensor_argument("sample_dirichlet", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("sample_dirichlet", (input, generator))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        computed: Any = sample_dirichlet_kernel(input_array, generator)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "sample_dirichlet", "input: Array; generator: Any", (input, generator)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = sample_dirichlet_kernel(input._array, generator)
+    except Exception as error:
+        raise refuse("sample_dirichlet", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NotImplementedNode)
-        node.operation = "aten::_sample_dirichlet"
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.output_count = 1
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                sample_dirichlet_tangent,
-                (
-                    input,
-                    generator,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def sample_dirichlet_tangent(result: Any, input: Any, generator: Any, input_tangent: Any) -> Any:
-    """Tangent of sample_dirichlet."""
-    raise forward_not_implemented("sample_dirichlet")
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NotImplementedNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.operation, node.output_count = "aten::_sample_dirichlet", 1
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("sample_dirichlet", result, (input, generator)) if process.diverted else result
 
 
 def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """Compute the derivative of beta samples `input` with respect to `alpha`, over 1 - input; beta is total - alpha."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(dirichlet_grad, (input, alpha, total), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(dirichlet_grad, (input, alpha, total), {})
-        input = as_tensor_argument("dirichlet_grad", "input", 1, input)
-    if not isinstance(alpha, TensorBase):
-        if is_foreign(alpha):
-            return ask_foreign(dirichlet_grad, (input, alpha, total), {})
-        alpha = as_tensor_argument("dirichlet_grad", "alpha", 2, alpha)
-    if not isinstance(total, TensorBase):
-        if is_foreign(total):
-            return ask_foreign(dirichlet_grad, (input, alpha, total), {})
-        total = as_tensor_argument("dirichlet_grad", "total", 3, total)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(alpha, TensorBase)
+        or not isinstance(total, TensorBase)
+    ):
+        if (taken := divert("dirichlet_grad", (input, alpha, total))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        alpha_array = alpha._array
-        total_array = total._array
-        computed: Any = dirichlet_grad_kernel(input_array, alpha_array, total_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "dirichlet_grad", "input: Array; alpha: Array; total: Array", (input, alpha, total)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = dirichlet_grad_kernel(input._array, alpha._array, total._array)
+    except Exception as error:
+        raise refuse("dirichlet_grad", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or alpha._requires_grad or total._requires_grad):
-        node = new_node(NotImplementedNode)
-        node.operation = "aten::_dirichlet_grad"
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or alpha._requires_grad or total._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(NotImplementedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (alpha._edge or gradient_edge(alpha)) if alpha._requires_grad else None,
             (total._edge or gradient_edge(total)) if total._requires_grad else None,
         )
-        node.output_count = 1
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, alpha, total):
-            carry_tangents(
-                result,
-                dirichlet_grad_tangent,
-                (
-                    input,
-                    alpha,
-                    total,
-                ),
-                (
-                    input,
-                    alpha,
-                    total,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def dirichlet_grad_tangent(
-    result: Any, input: Any, alpha: Any, total: Any, input_tangent: Any, alpha_tangent: Any, total_tangent: Any
-) -> Any:
-    """Tangent of dirichlet_grad."""
-    raise forward_not_implemented("dirichlet_grad")
+        node.operation, node.output_count = "aten::_dirichlet_grad", 1
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("dirichlet_grad", result, (input, alpha, total)) if process.diverted else result

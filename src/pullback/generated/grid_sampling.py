@@ -5,171 +5,94 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import widen_half
-from pullback.backend.halves import rounded
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
-from pullback.kernels.grid_sampling import affine_grid_back as affine_grid_back_kernel
-from pullback.kernels.grid_sampling import affine_grid_generator as affine_grid_generator_kernel
-from pullback.kernels.grid_sampling import grid_points as grid_points_kernel
-from pullback.kernels.grid_sampling import grid_sample_back_grid as grid_sample_back_grid_kernel
-from pullback.kernels.grid_sampling import grid_sample_back_input as grid_sample_back_input_kernel
-from pullback.kernels.grid_sampling import grid_sampler_2d as grid_sampler_2d_kernel
-from pullback.kernels.grid_sampling import grid_sampler_3d as grid_sampler_3d_kernel
-from pullback.kernels.grid_sampling import grid_slopes as grid_slopes_kernel
-from pullback.kernels.grid_sampling import point_positions as point_positions_kernel
-from pullback.kernels.grid_sampling import put_points as put_points_kernel
-from pullback.kernels.grid_sampling import take_points as take_points_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.grid_sampling import (
+    affine_grid_back as affine_grid_back_kernel, affine_grid_generator as affine_grid_generator_kernel,
+    grid_points as grid_points_kernel, grid_sample_back_grid as grid_sample_back_grid_kernel,
+    grid_sample_back_input as grid_sample_back_input_kernel, grid_sampler_2d as grid_sampler_2d_kernel,
+    grid_sampler_3d as grid_sampler_3d_kernel, grid_slopes as grid_slopes_kernel,
+    point_positions as point_positions_kernel, put_points as put_points_kernel, take_points as take_points_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
+    gradient_edge, ndarray, new_node, next_sequence_nr, plain_int, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class GridSampler2dNode(Node):
-    """Gradient of grid_sampler_2d."""
-
+class GridSampler2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "grid", "interpolation_mode", "padding_mode", "align_corners")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_grid: Any = None
-    saved_grid_version: int = -1
-    saved_interpolation_mode: Any = None
-    saved_padding_mode: Any = None
-    saved_align_corners: Any = None
-    saved_input_shape: Any = None
+    operation = "grid_sampler_2d"
+    shown = "GridSampler2DBackward0"
+    tensor_names = ("input", "grid")
+    value_names = ("interpolation_mode", "padding_mode", "align_corners")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        interpolation_mode = self.saved_interpolation_mode
-        padding_mode = self.saved_padding_mode
-        align_corners = self.saved_align_corners
-        input_shape = self.saved_input_shape
-        grad_of_input = None
-        grad_of_grid = None
+        grad_of_input = grad_of_grid = None
         if edges[0] is not None:
             grid = self.saved_grid
             if grid._counter is not None and grid._counter.value != self.saved_grid_version:
                 raise_stale(self, "grid")
-            grid = grid._array
             grad_of_input = grid_sample_back_input_kernel(
-                grad, input_shape, grid, interpolation_mode, padding_mode, align_corners
+                grad,
+                self.saved_input_shape,
+                grid._array,
+                self.saved_interpolation_mode,
+                self.saved_padding_mode,
+                self.saved_align_corners,
             )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             grid = self.saved_grid
             if grid._counter is not None and grid._counter.value != self.saved_grid_version:
                 raise_stale(self, "grid")
-            grid = grid._array
             grad_of_grid = grid_sample_back_grid_kernel(
-                grad, input, grid, interpolation_mode, padding_mode, align_corners
+                grad,
+                input._array,
+                grid._array,
+                self.saved_interpolation_mode,
+                self.saved_padding_mode,
+                self.saved_align_corners,
             )
-        return (
-            grad_of_input,
-            grad_of_grid,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        interpolation_mode = self.saved_interpolation_mode
-        padding_mode = self.saved_padding_mode
-        align_corners = self.saved_align_corners
-        input_shape = self.saved_input_shape
-        grad_of_input = None
-        grad_of_grid = None
-        if edges[0] is not None:
-            grid = self.unpack("grid")
-            grad_of_input = F.grid_sample_back_input(
-                grad, input_shape, grid, interpolation_mode, padding_mode, align_corners
-            )
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grid = self.unpack("grid")
-            grad_of_grid = F.grid_sample_back_grid(grad, input, grid, interpolation_mode, padding_mode, align_corners)
-        return (
-            grad_of_input,
-            grad_of_grid,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_grid = None
-
-
-GridSampler2dNode.__name__ = GridSampler2dNode.__qualname__ = "GridSampler2DBackward0"
+        return (grad_of_input, grad_of_grid)
 
 
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """The values of (N, C, H, W) at the points (N, H_out, W_out, 2)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
-        input = as_tensor_argument("grid_sampler_2d", "input", 1, input)
-    if not isinstance(grid, TensorBase):
-        if is_foreign(grid):
-            return ask_foreign(grid_sampler_2d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
-        grid = as_tensor_argument("grid_sampler_2d", "grid", 2, grid)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("grid_sampler_2d", "align_corners", align_corners)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(grid, TensorBase)
+        or type(align_corners) is not bool
+    ):
+        if (taken := divert("grid_sampler_2d", locals())) is not PROCEED:
+            return taken
     try:
-        if type(interpolation_mode) is not int:
-            interpolation_mode = plain_int(interpolation_mode)
-        if type(padding_mode) is not int:
-            padding_mode = plain_int(padding_mode)
-        input_array = input._array
-        grid_array = grid._array
-        computed: Any = grid_sampler_2d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "grid_sampler_2d",
-            "input: Array; grid: Array; interpolation_mode: int; padding_mode: int; align_corners: bool",
-            (input, grid, interpolation_mode, padding_mode, align_corners),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        interpolation_mode = interpolation_mode if type(interpolation_mode) is int else plain_int(interpolation_mode)
+        padding_mode = padding_mode if type(padding_mode) is int else plain_int(padding_mode)
+        computed: Any = grid_sampler_2d_kernel(
+            input._array, grid._array, interpolation_mode, padding_mode, align_corners
+        )
+    except Exception as error:
+        raise refuse("grid_sampler_2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or grid._requires_grad):
-        node = new_node(GridSampler2dNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or grid._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(GridSampler2dNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (grid._edge or gradient_edge(grid)) if grid._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if grid._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -179,187 +102,82 @@ def grid_sampler_2d(
         node.saved_padding_mode = padding_mode
         node.saved_align_corners = align_corners
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, grid):
-            carry_tangents(
-                result,
-                grid_sampler_2d_tangent,
-                (
-                    input,
-                    grid,
-                    interpolation_mode,
-                    padding_mode,
-                    align_corners,
-                ),
-                (
-                    input,
-                    grid,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("grid_sampler_2d", result, locals()) if process.diverted else result
 
 
-def grid_sampler_2d_tangent(
-    result: Any,
-    input: Any,
-    grid: Any,
-    interpolation_mode: Any,
-    padding_mode: Any,
-    align_corners: Any,
-    input_tangent: Any,
-    grid_tangent: Any,
-) -> Any:
-    """Tangent of grid_sampler_2d."""
-    return double_pullback(
-        lambda xs: grid_sampler_2d(xs[0], xs[1], interpolation_mode, padding_mode, align_corners),
-        (
-            input,
-            grid,
-        ),
-        (
-            input_tangent,
-            grid_tangent,
-        ),
-    )
-
-
-class GridSampler3dNode(Node):
-    """Gradient of grid_sampler_3d."""
-
+class GridSampler3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "grid", "interpolation_mode", "padding_mode", "align_corners")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_grid: Any = None
-    saved_grid_version: int = -1
-    saved_interpolation_mode: Any = None
-    saved_padding_mode: Any = None
-    saved_align_corners: Any = None
-    saved_input_shape: Any = None
+    operation = "grid_sampler_3d"
+    shown = "GridSampler3DBackward0"
+    tensor_names = ("input", "grid")
+    value_names = ("interpolation_mode", "padding_mode", "align_corners")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        interpolation_mode = self.saved_interpolation_mode
-        padding_mode = self.saved_padding_mode
-        align_corners = self.saved_align_corners
-        input_shape = self.saved_input_shape
-        grad_of_input = None
-        grad_of_grid = None
+        grad_of_input = grad_of_grid = None
         if edges[0] is not None:
             grid = self.saved_grid
             if grid._counter is not None and grid._counter.value != self.saved_grid_version:
                 raise_stale(self, "grid")
-            grid = grid._array
             grad_of_input = grid_sample_back_input_kernel(
-                grad, input_shape, grid, interpolation_mode, padding_mode, align_corners
+                grad,
+                self.saved_input_shape,
+                grid._array,
+                self.saved_interpolation_mode,
+                self.saved_padding_mode,
+                self.saved_align_corners,
             )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             grid = self.saved_grid
             if grid._counter is not None and grid._counter.value != self.saved_grid_version:
                 raise_stale(self, "grid")
-            grid = grid._array
             grad_of_grid = grid_sample_back_grid_kernel(
-                grad, input, grid, interpolation_mode, padding_mode, align_corners
+                grad,
+                input._array,
+                grid._array,
+                self.saved_interpolation_mode,
+                self.saved_padding_mode,
+                self.saved_align_corners,
             )
-        return (
-            grad_of_input,
-            grad_of_grid,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        interpolation_mode = self.saved_interpolation_mode
-        padding_mode = self.saved_padding_mode
-        align_corners = self.saved_align_corners
-        input_shape = self.saved_input_shape
-        grad_of_input = None
-        grad_of_grid = None
-        if edges[0] is not None:
-            grid = self.unpack("grid")
-            grad_of_input = F.grid_sample_back_input(
-                grad, input_shape, grid, interpolation_mode, padding_mode, align_corners
-            )
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grid = self.unpack("grid")
-            grad_of_grid = F.grid_sample_back_grid(grad, input, grid, interpolation_mode, padding_mode, align_corners)
-        return (
-            grad_of_input,
-            grad_of_grid,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_grid = None
-
-
-GridSampler3dNode.__name__ = GridSampler3dNode.__qualname__ = "GridSampler3DBackward0"
+        return (grad_of_input, grad_of_grid)
 
 
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """The values of (N, C, D, H, W) at the points (N, D_out, H_out, W_out, 3)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(grid_sampler_3d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(grid_sampler_3d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
-        input = as_tensor_argument("grid_sampler_3d", "input", 1, input)
-    if not isinstance(grid, TensorBase):
-        if is_foreign(grid):
-            return ask_foreign(grid_sampler_3d, (input, grid, interpolation_mode, padding_mode, align_corners), {})
-        grid = as_tensor_argument("grid_sampler_3d", "grid", 2, grid)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("grid_sampler_3d", "align_corners", align_corners)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(grid, TensorBase)
+        or type(align_corners) is not bool
+    ):
+        if (taken := divert("grid_sampler_3d", locals())) is not PROCEED:
+            return taken
     try:
-        if type(interpolation_mode) is not int:
-            interpolation_mode = plain_int(interpolation_mode)
-        if type(padding_mode) is not int:
-            padding_mode = plain_int(padding_mode)
-        input_array = input._array
-        grid_array = grid._array
-        computed: Any = grid_sampler_3d_kernel(input_array, grid_array, interpolation_mode, padding_mode, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "grid_sampler_3d",
-            "input: Array; grid: Array; interpolation_mode: int; padding_mode: int; align_corners: bool",
-            (input, grid, interpolation_mode, padding_mode, align_corners),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        interpolation_mode = interpolation_mode if type(interpolation_mode) is int else plain_int(interpolation_mode)
+        padding_mode = padding_mode if type(padding_mode) is int else plain_int(padding_mode)
+        computed: Any = grid_sampler_3d_kernel(
+            input._array, grid._array, interpolation_mode, padding_mode, align_corners
+        )
+    except Exception as error:
+        raise refuse("grid_sampler_3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or grid._requires_grad):
-        node = new_node(GridSampler3dNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or grid._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(GridSampler3dNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (grid._edge or gradient_edge(grid)) if grid._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if grid._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -369,646 +187,225 @@ def grid_sampler_3d(
         node.saved_padding_mode = padding_mode
         node.saved_align_corners = align_corners
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, grid):
-            carry_tangents(
-                result,
-                grid_sampler_3d_tangent,
-                (
-                    input,
-                    grid,
-                    interpolation_mode,
-                    padding_mode,
-                    align_corners,
-                ),
-                (
-                    input,
-                    grid,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("grid_sampler_3d", result, locals()) if process.diverted else result
 
 
-def grid_sampler_3d_tangent(
-    result: Any,
-    input: Any,
-    grid: Any,
-    interpolation_mode: Any,
-    padding_mode: Any,
-    align_corners: Any,
-    input_tangent: Any,
-    grid_tangent: Any,
-) -> Any:
-    """Tangent of grid_sampler_3d."""
-    return double_pullback(
-        lambda xs: grid_sampler_3d(xs[0], xs[1], interpolation_mode, padding_mode, align_corners),
-        (
-            input,
-            grid,
-        ),
-        (
-            input_tangent,
-            grid_tangent,
-        ),
-    )
-
-
-class GridPointsBackward0(Node):
-    """Gradient of grid_points."""
-
+class GridPointsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "sizes", "mode", "padding_mode", "align_corners")
-    public_names = {"input": "self"}
+    operation = "grid_points"
+    tensor_names = ("input",)
+    value_names = ("sizes", "mode", "padding_mode", "align_corners")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_sizes: Any = None
-    saved_mode: Any = None
-    saved_padding_mode: Any = None
-    saved_align_corners: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        sizes = self.saved_sizes
-        mode = self.saved_mode
-        padding_mode = self.saved_padding_mode
-        align_corners = self.saved_align_corners
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * grid_slopes_kernel(input, sizes, mode, padding_mode, align_corners)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        sizes = self.saved_sizes
-        mode = self.saved_mode
-        padding_mode = self.saved_padding_mode
-        align_corners = self.saved_align_corners
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.grid_slopes(input, sizes, mode, padding_mode, align_corners)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (
+            grads[0]
+            * grid_slopes_kernel(
+                input._array, self.saved_sizes, self.saved_mode, self.saved_padding_mode, self.saved_align_corners
+            ),
+        )
 
 
 def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """Points of a grid in pixels; border and reflection move outer ones inside (cubic moves pixels instead)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(grid_points, (input, sizes, mode, padding_mode, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(grid_points, (input, sizes, mode, padding_mode, align_corners), {})
-        input = as_tensor_argument("grid_points", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("grid_points", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("grid_points", (input, sizes, mode, padding_mode, align_corners))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
-        if type(mode) is not int:
-            mode = plain_int(mode)
-        if type(padding_mode) is not int:
-            padding_mode = plain_int(padding_mode)
-        input_array = input._array
-        computed: Any = grid_points_kernel(input_array, sizes, mode, padding_mode, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "grid_points",
-            "input: Array; sizes: Shape; mode: int; padding_mode: int; align_corners: bool",
-            (input, sizes, mode, padding_mode, align_corners),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        mode = mode if type(mode) is int else plain_int(mode)
+        padding_mode = padding_mode if type(padding_mode) is int else plain_int(padding_mode)
+        computed: Any = grid_points_kernel(input._array, sizes, mode, padding_mode, align_corners)
+    except Exception as error:
+        raise refuse("grid_points", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(GridPointsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(GridPointsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_sizes = sizes
         node.saved_mode = mode
         node.saved_padding_mode = padding_mode
         node.saved_align_corners = align_corners
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                grid_points_tangent,
-                (
-                    input,
-                    sizes,
-                    mode,
-                    padding_mode,
-                    align_corners,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def grid_points_tangent(
-    result: Any, input: Any, sizes: Any, mode: Any, padding_mode: Any, align_corners: Any, input_tangent: Any
-) -> Any:
-    """Tangent of grid_points."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.grid_slopes(input, sizes, mode, padding_mode, align_corners)))
-    return sum_of_terms(terms, result)
+    return finish("grid_points", result, locals()) if process.diverted else result
 
 
 def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """How fast each coordinate in pixels moves with the grid's; zero where the border holds it."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(grid_slopes, (input, sizes, mode, padding_mode, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(grid_slopes, (input, sizes, mode, padding_mode, align_corners), {})
-        input = as_tensor_argument("grid_slopes", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("grid_slopes", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("grid_slopes", (input, sizes, mode, padding_mode, align_corners))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
-        if type(mode) is not int:
-            mode = plain_int(mode)
-        if type(padding_mode) is not int:
-            padding_mode = plain_int(padding_mode)
-        input_array = input._array
-        computed: Any = grid_slopes_kernel(input_array, sizes, mode, padding_mode, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "grid_slopes",
-            "input: Array; sizes: Shape; mode: int; padding_mode: int; align_corners: bool",
-            (input, sizes, mode, padding_mode, align_corners),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        mode = mode if type(mode) is int else plain_int(mode)
+        padding_mode = padding_mode if type(padding_mode) is int else plain_int(padding_mode)
+        computed: Any = grid_slopes_kernel(input._array, sizes, mode, padding_mode, align_corners)
+    except Exception as error:
+        raise refuse("grid_slopes", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("grid_slopes", result, locals()) if process.diverted else result
 
 
 def point_positions(
     input: Tensor, sizes: Any, offsets: Any, mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """The flat position of the pixel `offsets` away from the one below each point; -1 for one outside."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(point_positions, (input, sizes, offsets, mode, padding_mode, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(point_positions, (input, sizes, offsets, mode, padding_mode, align_corners), {})
-        input = as_tensor_argument("point_positions", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("point_positions", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("point_positions", locals())) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
         offsets = as_shape(offsets)
-        if type(mode) is not int:
-            mode = plain_int(mode)
-        if type(padding_mode) is not int:
-            padding_mode = plain_int(padding_mode)
-        input_array = input._array
-        computed: Any = point_positions_kernel(input_array, sizes, offsets, mode, padding_mode, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "point_positions",
-            "input: Array; sizes: Shape; offsets: Shape; mode: int; padding_mode: int; align_corners: bool",
-            (input, sizes, offsets, mode, padding_mode, align_corners),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        mode = mode if type(mode) is int else plain_int(mode)
+        padding_mode = padding_mode if type(padding_mode) is int else plain_int(padding_mode)
+        computed: Any = point_positions_kernel(input._array, sizes, offsets, mode, padding_mode, align_corners)
+    except Exception as error:
+        raise refuse("point_positions", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("point_positions", result, locals()) if process.diverted else result
 
 
-class TakePointsBackward0(Node):
-    """Gradient of take_points."""
-
+class TakePointsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("positions",)
-    saved_positions: Any = None
-    saved_positions_version: int = -1
-    saved_input_shape: Any = None
+    operation = "take_points"
+    tensor_names = ("positions",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         positions = self.saved_positions
         if positions._counter is not None and positions._counter.value != self.saved_positions_version:
             raise_stale(self, "positions")
-        positions = positions._array
-        grad_of_input = put_points_kernel(grad, positions, input_shape[2:])
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        positions = self.unpack("positions")
-        grad_of_input = F.put_points(grad, positions, input_shape[2:])
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_positions = None
+        return (put_points_kernel(grads[0], positions._array, self.saved_input_shape[2:]),)
 
 
 def take_points(input: Tensor, positions: Tensor) -> Tensor:
     """The values of (N, C, *sizes) at the flat positions (N, *out): (N, C, *out), zero where the position is -1."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(take_points, (input, positions), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(take_points, (input, positions), {})
-        input = as_tensor_argument("take_points", "input", 1, input)
-    if not isinstance(positions, TensorBase):
-        if is_foreign(positions):
-            return ask_foreign(take_points, (input, positions), {})
-        positions = as_tensor_argument("take_points", "positions", 2, positions)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(positions, TensorBase):
+        if (taken := divert("take_points", (input, positions))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        positions_array = positions._array
-        computed: Any = take_points_kernel(input_array, positions_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "take_points", "input: Array; positions: Array", (input, positions)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = take_points_kernel(input._array, positions._array)
+    except Exception as error:
+        raise refuse("take_points", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TakePointsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TakePointsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_positions = positions
         node.saved_positions_version = positions._counter.value if positions._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                take_points_tangent,
-                (
-                    input,
-                    positions,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("take_points", result, (input, positions)) if process.diverted else result
 
 
-def take_points_tangent(result: Any, input: Any, positions: Any, input_tangent: Any) -> Any:
-    """Tangent of take_points."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return take_points(input_tangent, positions)
-
-
-class PutPointsBackward0(Node):
-    """Gradient of put_points."""
-
+class PutPointsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("positions",)
-    saved_positions: Any = None
-    saved_positions_version: int = -1
+    operation = "put_points"
+    tensor_names = ("positions",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         positions = self.saved_positions
         if positions._counter is not None and positions._counter.value != self.saved_positions_version:
             raise_stale(self, "positions")
-        positions = positions._array
-        grad_of_input = take_points_kernel(grad, positions)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        positions = self.unpack("positions")
-        grad_of_input = F.take_points(grad, positions)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_positions = None
+        return (take_points_kernel(grads[0], positions._array),)
 
 
 def put_points(input: Tensor, positions: Tensor, sizes: Any) -> Tensor:
     """The adjoint of `take_points`: add the values at their positions in planes of `sizes`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(put_points, (input, positions, sizes), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(put_points, (input, positions, sizes), {})
-        input = as_tensor_argument("put_points", "input", 1, input)
-    if not isinstance(positions, TensorBase):
-        if is_foreign(positions):
-            return ask_foreign(put_points, (input, positions, sizes), {})
-        positions = as_tensor_argument("put_points", "positions", 2, positions)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(positions, TensorBase):
+        if (taken := divert("put_points", (input, positions, sizes))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
-        input_array = input._array
-        positions_array = positions._array
-        computed: Any = put_points_kernel(input_array, positions_array, sizes)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "put_points", "input: Array; positions: Array; sizes: Shape", (input, positions, sizes)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = put_points_kernel(input._array, positions._array, sizes)
+    except Exception as error:
+        raise refuse("put_points", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PutPointsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PutPointsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_positions = positions
         node.saved_positions_version = positions._counter.value if positions._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                put_points_tangent,
-                (
-                    input,
-                    positions,
-                    sizes,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("put_points", result, (input, positions, sizes)) if process.diverted else result
 
 
-def put_points_tangent(result: Any, input: Any, positions: Any, sizes: Any, input_tangent: Any) -> Any:
-    """Tangent of put_points."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return put_points(input_tangent, positions, sizes)
-
-
-class AffineGridGeneratorBackward0(Node):
-    """Gradient of affine_grid_generator."""
-
+class AffineGridGeneratorBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("size", "align_corners")
-    saved_size: Any = None
-    saved_align_corners: Any = None
+    operation = "affine_grid_generator"
+    value_names = ("size", "align_corners")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        align_corners = self.saved_align_corners
-        if edges[0] is None:
-            return (None,)
-        grad_of_theta = affine_grid_back_kernel(grad, size, align_corners)
-        return (grad_of_theta,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        align_corners = self.saved_align_corners
-        if edges[0] is None:
-            return (None,)
-        grad_of_theta = F.affine_grid_back(grad, size, align_corners)
-        return (grad_of_theta,)
+        return (affine_grid_back_kernel(grads[0], self.saved_size, self.saved_align_corners),)
 
 
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """The grid of points that affine maps (N, d, d + 1) send the points of an image of `size` to."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(affine_grid_generator, (theta, size, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(theta, TensorBase):
-        if is_foreign(theta):
-            return ask_foreign(affine_grid_generator, (theta, size, align_corners), {})
-        theta = as_tensor_argument("affine_grid_generator", "theta", 1, theta)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("affine_grid_generator", "align_corners", align_corners)
+    if process.diverted or not isinstance(theta, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("affine_grid_generator", (theta, size, align_corners))) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
-        theta_array = theta._array
-        computed: Any = affine_grid_generator_kernel(theta_array, size, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "affine_grid_generator",
-            "theta: Array; size: Shape; align_corners: bool",
-            (theta, size, align_corners),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = affine_grid_generator_kernel(theta._array, size, align_corners)
+    except Exception as error:
+        raise refuse("affine_grid_generator", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (theta._requires_grad):
-        node = new_node(AffineGridGeneratorBackward0)
-        node.next_edges = ((theta._edge or gradient_edge(theta)) if theta._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if theta._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AffineGridGeneratorBackward0)
+        node.next_edges = (theta._edge or gradient_edge(theta),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_size = size
         node.saved_align_corners = align_corners
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(theta):
-            carry_tangents(
-                result,
-                affine_grid_generator_tangent,
-                (
-                    theta,
-                    size,
-                    align_corners,
-                ),
-                (theta,),
-            )
-        note_inference(result)
-    return result
+    return finish("affine_grid_generator", result, (theta, size, align_corners)) if process.diverted else result
 
 
-def affine_grid_generator_tangent(result: Any, theta: Any, size: Any, align_corners: Any, theta_tangent: Any) -> Any:
-    """Tangent of affine_grid_generator."""
-    if theta_tangent is None:
-        theta_tangent = zeros_like_input(theta)
-    return affine_grid_generator(theta_tangent, size, align_corners)
-
-
-class AffineGridBackBackward0(Node):
-    """Gradient of affine_grid_back."""
-
+class AffineGridBackBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("size", "align_corners")
-    saved_size: Any = None
-    saved_align_corners: Any = None
+    operation = "affine_grid_back"
+    value_names = ("size", "align_corners")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        align_corners = self.saved_align_corners
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = affine_grid_generator_kernel(grad, size, align_corners)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        align_corners = self.saved_align_corners
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.affine_grid_generator(grad, size, align_corners)
-        return (grad_of_input,)
+        return (affine_grid_generator_kernel(grads[0], self.saved_size, self.saved_align_corners),)
 
 
 def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
     """The adjoint of `affine_grid_generator`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(affine_grid_back, (input, size, align_corners), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(affine_grid_back, (input, size, align_corners), {})
-        input = as_tensor_argument("affine_grid_back", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("affine_grid_back", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("affine_grid_back", (input, size, align_corners))) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
-        input_array = input._array
-        computed: Any = affine_grid_back_kernel(input_array, size, align_corners)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "affine_grid_back", "input: Array; size: Shape; align_corners: bool", (input, size, align_corners)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = affine_grid_back_kernel(input._array, size, align_corners)
+    except Exception as error:
+        raise refuse("affine_grid_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AffineGridBackBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AffineGridBackBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_size = size
         node.saved_align_corners = align_corners
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                affine_grid_back_tangent,
-                (
-                    input,
-                    size,
-                    align_corners,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def affine_grid_back_tangent(result: Any, input: Any, size: Any, align_corners: Any, input_tangent: Any) -> Any:
-    """Tangent of affine_grid_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return affine_grid_back(input_tangent, size, align_corners)
+    return finish("affine_grid_back", result, (input, size, align_corners)) if process.diverted else result

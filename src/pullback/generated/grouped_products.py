@@ -5,142 +5,73 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, sum_of_terms, tangents_flow
 from pullback.kernels.grouped_products import grouped_mm as grouped_mm_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
+    new_node, next_sequence_nr, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class GroupedMmBackward0(Node):
-    """Gradient of grouped_mm."""
-
+class GroupedMmBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "mat2", "offs")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_mat2: Any = None
-    saved_mat2_version: int = -1
-    saved_offs: Any = None
-    saved_offs_version: int = -1
+    operation = "grouped_mm"
+    tensor_names = ("input", "mat2", "offs")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_mat2 = None
+        grad_of_input = grad_of_mat2 = None
         if edges[0] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            mat2 = mat2._array
             offs = self.saved_offs
             if self.saved_offs_version >= 0:
                 if offs._counter is not None and offs._counter.value != self.saved_offs_version:
                     raise_stale(self, "offs")
                 offs = offs._array
-            grad_of_input = grouped_mm_kernel(grad, transpose_kernel(mat2, -2, -1), offs)
+            grad_of_input = grouped_mm_kernel(grad, transpose_kernel(mat2._array, -2, -1), offs)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             offs = self.saved_offs
             if self.saved_offs_version >= 0:
                 if offs._counter is not None and offs._counter.value != self.saved_offs_version:
                     raise_stale(self, "offs")
                 offs = offs._array
-            grad_of_mat2 = grouped_mm_kernel(transpose_kernel(input, -2, -1), grad, offs)
-        return (
-            grad_of_input,
-            grad_of_mat2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_mat2 = None
-        if edges[0] is not None:
-            mat2 = self.unpack("mat2")
-            offs = self.unpack("offs")
-            grad_of_input = F.grouped_mm(grad, F.transpose(mat2, -2, -1), offs)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            offs = self.unpack("offs")
-            grad_of_mat2 = F.grouped_mm(F.transpose(input, -2, -1), grad, offs)
-        return (
-            grad_of_input,
-            grad_of_mat2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_mat2 = None
-        self.saved_offs = None
+            grad_of_mat2 = grouped_mm_kernel(transpose_kernel(input._array, -2, -1), grad, offs)
+        return (grad_of_input, grad_of_mat2)
 
 
 def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tensor:
     """One product per group; `offs` says where each group of the dimension that both share, or only one has, ends."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(grouped_mm, (input, mat2, offs), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(grouped_mm, (input, mat2, offs), {})
-        input = as_tensor_argument("grouped_mm", "input", 1, input)
-    if not isinstance(mat2, TensorBase):
-        if is_foreign(mat2):
-            return ask_foreign(grouped_mm, (input, mat2, offs), {})
-        mat2 = as_tensor_argument("grouped_mm", "mat2", 2, mat2)
-    if offs is not None and not isinstance(offs, TensorBase):
-        if is_foreign(offs):
-            return ask_foreign(grouped_mm, (input, mat2, offs), {})
-        offs = as_tensor_argument("grouped_mm", "offs", 3, offs)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(mat2, TensorBase)
+        or (offs is not None and not isinstance(offs, TensorBase))
+    ):
+        if (taken := divert("grouped_mm", (input, mat2, offs))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mat2_array = mat2._array
-        offs_array = None if offs is None else offs._array
-        computed: Any = grouped_mm_kernel(input_array, mat2_array, offs_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "grouped_mm", "input: Array; mat2: Array; offs: Array | None", (input, mat2, offs)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = grouped_mm_kernel(input._array, mat2._array, None if offs is None else offs._array)
+    except Exception as error:
+        raise refuse("grouped_mm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or mat2._requires_grad):
-        node = new_node(GroupedMmBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or mat2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(GroupedMmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if mat2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -150,34 +81,4 @@ def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tenso
         node.saved_offs = offs
         if offs is not None:
             node.saved_offs_version = offs._counter.value if offs._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, mat2):
-            carry_tangents(
-                result,
-                grouped_mm_tangent,
-                (
-                    input,
-                    mat2,
-                    offs,
-                ),
-                (
-                    input,
-                    mat2,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def grouped_mm_tangent(result: Any, input: Any, mat2: Any, offs: Any, input_tangent: Any, mat2_tangent: Any) -> Any:
-    """Tangent of grouped_mm."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(grouped_mm(input_tangent, mat2, offs))
-    if mat2_tangent is not None:
-        terms.append(grouped_mm(input, mat2_tangent, offs))
-    return sum_of_terms(terms, result)
+    return finish("grouped_mm", result, (input, mat2, offs)) if process.diverted else result

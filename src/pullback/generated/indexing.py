@@ -5,181 +5,76 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge, set_history
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.partial_gradient import PartialGradient
-from pullback.graph.recording import note_inference, note_view_inference
-from pullback.graph.saved_tensor import SavedList, raise_stale, unpack_list
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.graph.views import make_view
-from pullback.kernels.indexing import gather as gather_kernel
-from pullback.kernels.indexing import index as index_kernel
-from pullback.kernels.indexing import index_back as index_back_kernel
-from pullback.kernels.indexing import index_select as index_select_kernel
-from pullback.kernels.indexing import index_select_back as index_select_back_kernel
-from pullback.kernels.indexing import masked_select as masked_select_kernel
-from pullback.kernels.indexing import masked_select_back as masked_select_back_kernel
-from pullback.kernels.indexing import nonzero as nonzero_kernel
-from pullback.kernels.indexing import nonzero_static as nonzero_static_kernel
-from pullback.kernels.indexing import select as select_kernel
-from pullback.kernels.indexing import select_back as select_back_kernel
-from pullback.kernels.indexing import slice_back as slice_back_kernel
-from pullback.kernels.indexing import slice_view as slice_view_kernel
-from pullback.kernels.indexing import take as take_kernel
-from pullback.kernels.indexing import take_back as take_back_kernel
+from pullback.kernels.indexing import (
+    gather as gather_kernel, index as index_kernel, index_back as index_back_kernel,
+    index_select as index_select_kernel, index_select_back as index_select_back_kernel,
+    masked_select as masked_select_kernel, masked_select_back as masked_select_back_kernel, nonzero as nonzero_kernel,
+    nonzero_static as nonzero_static_kernel, select as select_kernel, select_back as select_back_kernel,
+    slice_back as slice_back_kernel, slice_view as slice_view_kernel, take as take_kernel,
+    take_back as take_back_kernel,
+)  # fmt: skip
 from pullback.kernels.scattering import scatter_add as scatter_add_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list, missing_arguments, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, PartialGradient, SavedList, Tensor, TensorBase, apply_rarely, as_array, as_shape,
+    as_tensor_list, attach_view, divert, finish, gradient_edge, make_view, ndarray, new_node, next_sequence_nr,
+    plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class SelectBackward0(Node):
-    """Gradient of select."""
-
+class SelectBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "index")
+    operation = "select"
+    value_names = ("dim", "index")
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_dim: Any = None
-    saved_index: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        index = self.saved_index
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = PartialGradient(grad, input_shape, dim, index, 0, 0)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        index = self.saved_index
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.select_back(grad, input_shape, dim, index)
-        return (grad_of_input,)
+        return (PartialGradient(grads[0], self.saved_input_shape, self.saved_dim, self.saved_index, 0, 0),)
 
 
 def select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = None) -> Tensor:
     """A view at one position of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("select", "dim")
-    if index is None:
-        raise missing_arguments("select", "index")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(select, (input, dim, index), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(select, (input, dim, index), {})
-        input = as_tensor_argument("select", "input", 1, input)
+    if process.diverted or dim is None or index is None or not isinstance(input, TensorBase):
+        if (taken := divert("select", (input, dim, index))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(index) is not int:
-            index = plain_int(index)
-        input_array = input._array
-        computed: Any = select_kernel(input_array, dim, index)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "select", "input: Array; dim: Dim; index: int", (input, dim, index)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        index = index if type(index) is int else plain_int(index)
+        computed: Any = select_kernel(input._array, dim, index)
+    except Exception as error:
+        raise refuse("select", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(SelectBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SelectBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_dim = dim
         node.saved_index = index
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                select_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("select", result, (input, dim, index)) if process.diverted else result
 
 
-def select_tangent(result: Any, input: Any, dim: Any, index: Any, input_tangent: Any) -> Any:
-    """Tangent of select."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return select(input_tangent, dim, index)
-
-
-class SliceViewNode(Node):
-    """Gradient of slice_view."""
-
+class SliceViewNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "start", "end", "step")
+    operation = "slice_view"
+    shown = "SliceBackward0"
+    value_names = ("dim", "start", "end", "step")
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_dim: Any = None
-    saved_start: Any = None
-    saved_end: Any = None
-    saved_step: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        start = self.saved_start
-        end = self.saved_end
-        step = self.saved_step
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = PartialGradient(grad, input_shape, dim, start, end, step)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        start = self.saved_start
-        end = self.saved_end
-        step = self.saved_step
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.slice_back(grad, input_shape, dim, start, end, step)
-        return (grad_of_input,)
-
-
-SliceViewNode.__name__ = SliceViewNode.__qualname__ = "SliceBackward0"
+        return (
+            PartialGradient(
+                grads[0], self.saved_input_shape, self.saved_dim, self.saved_start, self.saved_end, self.saved_step
+            ),
+        )
 
 
 def slice_view(
@@ -188,553 +83,218 @@ def slice_view(
     """A view of part of a dimension; bounds are clamped as Python clamps them."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("slice_view", "dim")
-    if start is None:
-        raise missing_arguments("slice_view", "start")
-    if end is None:
-        raise missing_arguments("slice_view", "end")
-    if step is None:
-        raise missing_arguments("slice_view", "step")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(slice_view, (input, dim, start, end, step), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(slice_view, (input, dim, start, end, step), {})
-        input = as_tensor_argument("slice_view", "input", 1, input)
+    if (
+        process.diverted
+        or dim is None
+        or start is None
+        or end is None
+        or step is None
+        or not isinstance(input, TensorBase)
+    ):
+        if (taken := divert("slice_view", (input, dim, start, end, step))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(start) is not int:
-            start = plain_int(start)
-        if type(end) is not int:
-            end = plain_int(end)
-        if type(step) is not int:
-            step = plain_int(step)
-        input_array = input._array
-        computed: Any = slice_view_kernel(input_array, dim, start, end, step)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "slice_view",
-            "input: Array; dim: Dim; start: int; end: int; step: int",
-            (input, dim, start, end, step),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        start = start if type(start) is int else plain_int(start)
+        end = end if type(end) is int else plain_int(end)
+        step = step if type(step) is int else plain_int(step)
+        computed: Any = slice_view_kernel(input._array, dim, start, end, step)
+    except Exception as error:
+        raise refuse("slice_view", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(SliceViewNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SliceViewNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_dim = dim
         node.saved_start = start
         node.saved_end = end
         node.saved_step = step
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                slice_view_tangent,
-                (
-                    input,
-                    dim,
-                    start,
-                    end,
-                    step,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("slice_view", result, (input, dim, start, end, step)) if process.diverted else result
 
 
-def slice_view_tangent(result: Any, input: Any, dim: Any, start: Any, end: Any, step: Any, input_tangent: Any) -> Any:
-    """Tangent of slice_view."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return slice_view(input_tangent, dim, start, end, step)
-
-
-class SelectBackNode(Node):
-    """Gradient of select_back."""
-
+class SelectBackNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "index")
-    saved_dim: Any = None
-    saved_index: Any = None
+    operation = "select_back"
+    shown = "SelectBackwardBackward0"
+    value_names = ("dim", "index")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        index = self.saved_index
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = select_kernel(grad, dim, index)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        index = self.saved_index
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.select(grad, dim, index)
-        return (grad_of_input,)
-
-
-SelectBackNode.__name__ = SelectBackNode.__qualname__ = "SelectBackwardBackward0"
+        return (select_kernel(grads[0], self.saved_dim, self.saved_index),)
 
 
 def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
     """The gradient of `select`: zeros but at the position."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(select_back, (input, shape, dim, index), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(select_back, (input, shape, dim, index), {})
-        input = as_tensor_argument("select_back", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("select_back", (input, shape, dim, index))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        if type(index) is not int:
-            index = plain_int(index)
-        input_array = input._array
-        computed: Any = select_back_kernel(input_array, shape, dim, index)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "select_back", "input: Array; shape: Shape; dim: int; index: int", (input, shape, dim, index)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        index = index if type(index) is int else plain_int(index)
+        computed: Any = select_back_kernel(input._array, shape, dim, index)
+    except Exception as error:
+        raise refuse("select_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SelectBackNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SelectBackNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_index = index
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                select_back_tangent,
-                (
-                    input,
-                    shape,
-                    dim,
-                    index,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("select_back", result, (input, shape, dim, index)) if process.diverted else result
 
 
-def select_back_tangent(result: Any, input: Any, shape: Any, dim: Any, index: Any, input_tangent: Any) -> Any:
-    """Tangent of select_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return select_back(input_tangent, shape, dim, index)
-
-
-class SliceBackNode(Node):
-    """Gradient of slice_back."""
-
+class SliceBackNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "start", "end", "step")
-    saved_dim: Any = None
-    saved_start: Any = None
-    saved_end: Any = None
-    saved_step: Any = None
+    operation = "slice_back"
+    shown = "SliceBackwardBackward0"
+    value_names = ("dim", "start", "end", "step")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        start = self.saved_start
-        end = self.saved_end
-        step = self.saved_step
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = slice_view_kernel(grad, dim, start, end, step)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        start = self.saved_start
-        end = self.saved_end
-        step = self.saved_step
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.slice_view(grad, dim, start, end, step)
-        return (grad_of_input,)
-
-
-SliceBackNode.__name__ = SliceBackNode.__qualname__ = "SliceBackwardBackward0"
+        return (slice_view_kernel(grads[0], self.saved_dim, self.saved_start, self.saved_end, self.saved_step),)
 
 
 def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: int) -> Tensor:
     """The gradient of a slice: zeros around it."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(slice_back, (input, shape, dim, start, end, step), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(slice_back, (input, shape, dim, start, end, step), {})
-        input = as_tensor_argument("slice_back", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("slice_back", (input, shape, dim, start, end, step))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        if type(start) is not int:
-            start = plain_int(start)
-        if type(end) is not int:
-            end = plain_int(end)
-        if type(step) is not int:
-            step = plain_int(step)
-        input_array = input._array
-        computed: Any = slice_back_kernel(input_array, shape, dim, start, end, step)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "slice_back",
-            "input: Array; shape: Shape; dim: int; start: int; end: int; step: int",
-            (input, shape, dim, start, end, step),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        start = start if type(start) is int else plain_int(start)
+        end = end if type(end) is int else plain_int(end)
+        step = step if type(step) is int else plain_int(step)
+        computed: Any = slice_back_kernel(input._array, shape, dim, start, end, step)
+    except Exception as error:
+        raise refuse("slice_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SliceBackNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SliceBackNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_start = start
         node.saved_end = end
         node.saved_step = step
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                slice_back_tangent,
-                (
-                    input,
-                    shape,
-                    dim,
-                    start,
-                    end,
-                    step,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("slice_back", result, (input, shape, dim, start, end, step)) if process.diverted else result
 
 
-def slice_back_tangent(
-    result: Any, input: Any, shape: Any, dim: Any, start: Any, end: Any, step: Any, input_tangent: Any
-) -> Any:
-    """Tangent of slice_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return slice_back(input_tangent, shape, dim, start, end, step)
-
-
-class IndexBackward0(Node):
-    """Gradient of index."""
-
+class IndexBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dims")
+    operation = "index"
+    tensor_names = ("indices",)
+    value_names = ("dims",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dims: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dims = self.saved_dims
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = unpack_list(self, "indices")
-        grad_of_input = index_back_kernel(grad, input_shape, indices, dims)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dims = self.saved_dims
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.index_back(grad, input_shape, indices, dims)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (index_back_kernel(grads[0], self.saved_input_shape, indices, self.saved_dims),)
 
 
 def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
     """The elements at the positions that the broadcast `indices` give for the dimensions `dims`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index, (input, indices, dims), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index, (input, indices, dims), {})
-        input = as_tensor_argument("index", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("index", (input, indices, dims))) is not PROCEED:
+            return taken
     indices = as_tensor_list("index", "indices", 2, indices)
     try:
         dims = as_shape(dims)
-        input_array = input._array
-        indices_array = [t._array for t in indices]
-        computed: Any = index_kernel(input_array, indices_array, dims)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "index", "input: Array; indices: Arrays; dims: Shape", (input, indices, dims)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = index_kernel(input._array, [t._array for t in indices], dims)
+    except Exception as error:
+        raise refuse("index", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(IndexBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(IndexBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = SavedList(indices)
         node.saved_dims = dims
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                index_tangent,
-                (
-                    input,
-                    indices,
-                    dims,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("index", result, (input, indices, dims)) if process.diverted else result
 
 
-def index_tangent(result: Any, input: Any, indices: Any, dims: Any, input_tangent: Any) -> Any:
-    """Tangent of index."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return index(input_tangent, indices, dims)
-
-
-class IndexSelectBackward0(Node):
-    """Gradient of index_select."""
-
+class IndexSelectBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
+    operation = "index_select"
+    tensor_names = ("index",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         index = self.saved_index
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
-        index = index._array
-        grad_of_input = index_select_back_kernel(grad, input_shape, dim, index)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        index = self.unpack("index")
-        grad_of_input = F.index_select_back(grad, input_shape, dim, index)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+        return (index_select_back_kernel(grads[0], self.saved_input_shape, self.saved_dim, index._array),)
 
 
 def index_select(input: Tensor, dim: Any = None, index: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The slices of `input` at the positions `index` along `dim`."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("index_select", "dim")
-    if index is None:
-        raise missing_arguments("index_select", "index")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index_select, (input, dim, index), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("index_select", out, index_select(input, dim, index))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index_select, (input, dim, index), {"out": out})
-        input = as_tensor_argument("index_select", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(index_select, (input, dim, index), {"out": out})
-        index = as_tensor_argument("index_select", "index", 3, index)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+    ):
+        if (taken := divert("index_select", (input, dim, index), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        computed: Any = index_select_kernel(input_array, dim, index_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "index_select", "input: Array; dim: Dim; index: Array", (input, dim, index)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = index_select_kernel(input._array, dim, index._array)
+    except Exception as error:
+        raise refuse("index_select", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(IndexSelectBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(IndexSelectBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                index_select_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("index_select", result, (input, dim, index)) if process.diverted else result
 
 
-def index_select_tangent(result: Any, input: Any, dim: Any, index: Any, input_tangent: Any) -> Any:
-    """Tangent of index_select."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return index_select(input_tangent, dim, index)
-
-
-class GatherBackward0(Node):
-    """Gradient of gather."""
-
+class GatherBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
+    operation = "gather"
+    tensor_names = ("index",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
         index = self.saved_index
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
-        index = index._array
-        grad_of_input = scatter_add_kernel(zeros_in_shape_kernel(grad, input_shape), dim, index, grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        index = self.unpack("index")
-        grad_of_input = F.scatter_add(F.zeros_in_shape(grad, input_shape), dim, index, grad)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+        return (
+            scatter_add_kernel(zeros_in_shape_kernel(grad, self.saved_input_shape), self.saved_dim, index._array, grad),
+        )
 
 
 def gather(
@@ -743,340 +303,134 @@ def gather(
     """result[i][j] = input[index[i][j]][j], with the index at `dim`."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("gather", "dim")
-    if index is None:
-        raise missing_arguments("gather", "index")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(gather, (input, dim, index, sparse_grad), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("gather", out, gather(input, dim, index, sparse_grad), input, index)
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
-        input = as_tensor_argument("gather", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(gather, (input, dim, index, sparse_grad), {"out": out})
-        index = as_tensor_argument("gather", "index", 3, index)
-    if sparse_grad is not False and sparse_grad is not True:
-        raise not_a_bool("gather", "sparse_grad", sparse_grad)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or type(sparse_grad) is not bool
+    ):
+        if (taken := divert("gather", (input, dim, index, sparse_grad), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        computed: Any = gather_kernel(input_array, dim, index_array, sparse_grad)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "gather", "input: Array; dim: Dim; index: Array; sparse_grad: bool", (input, dim, index, sparse_grad)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = gather_kernel(input._array, dim, index._array, sparse_grad)
+    except Exception as error:
+        raise refuse("gather", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(GatherBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(GatherBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                gather_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    sparse_grad,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("gather", result, (input, dim, index, sparse_grad)) if process.diverted else result
 
 
-def gather_tangent(result: Any, input: Any, dim: Any, index: Any, sparse_grad: Any, input_tangent: Any) -> Any:
-    """Tangent of gather."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return gather(input_tangent, dim, index, sparse_grad)
-
-
-class TakeBackward0(Node):
-    """Gradient of take."""
-
+class TakeBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index",)
+    operation = "take"
+    tensor_names = ("index",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         index = self.saved_index
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
-        index = index._array
-        grad_of_input = take_back_kernel(grad, input_shape, index)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        index = self.unpack("index")
-        grad_of_input = F.take_back(grad, input_shape, index)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+        return (take_back_kernel(grads[0], self.saved_input_shape, index._array),)
 
 
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     """The elements at positions counted through all of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(take, (input, index), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("take", out, take(input, index), input, index)
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(take, (input, index), {"out": out})
-        input = as_tensor_argument("take", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(take, (input, index), {"out": out})
-        index = as_tensor_argument("take", "index", 2, index)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(index, TensorBase):
+        if (taken := divert("take", (input, index), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        index_array = index._array
-        computed: Any = take_kernel(input_array, index_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "take", "input: Array; index: Array", (input, index)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = take_kernel(input._array, index._array)
+    except Exception as error:
+        raise refuse("take", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TakeBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TakeBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                take_tangent,
-                (
-                    input,
-                    index,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("take", result, (input, index)) if process.diverted else result
 
 
-def take_tangent(result: Any, input: Any, index: Any, input_tangent: Any) -> Any:
-    """Tangent of take."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return take(input_tangent, index)
-
-
-class MaskedSelectBackward0(Node):
-    """Gradient of masked_select."""
-
+class MaskedSelectBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mask",)
+    operation = "masked_select"
+    tensor_names = ("mask",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_mask: Any = None
-    saved_mask_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         mask = self.saved_mask
         if mask._counter is not None and mask._counter.value != self.saved_mask_version:
             raise_stale(self, "mask")
-        mask = mask._array
-        grad_of_input = masked_select_back_kernel(grad, input_shape, mask)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        mask = self.unpack("mask")
-        grad_of_input = F.masked_select_back(grad, input_shape, mask)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mask = None
+        return (masked_select_back_kernel(grads[0], self.saved_input_shape, mask._array),)
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements where `mask` is true, in one dimension."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(masked_select, (input, mask), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("masked_select", out, masked_select(input, mask), input, mask)
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(masked_select, (input, mask), {"out": out})
-        input = as_tensor_argument("masked_select", "input", 1, input)
-    if not isinstance(mask, TensorBase):
-        if is_foreign(mask):
-            return ask_foreign(masked_select, (input, mask), {"out": out})
-        mask = as_tensor_argument("masked_select", "mask", 2, mask)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(mask, TensorBase):
+        if (taken := divert("masked_select", (input, mask), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mask_array = mask._array
-        computed: Any = masked_select_kernel(input_array, mask_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "masked_select", "input: Array; mask: Array", (input, mask)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = masked_select_kernel(input._array, mask._array)
+    except Exception as error:
+        raise refuse("masked_select", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MaskedSelectBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaskedSelectBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                masked_select_tangent,
-                (
-                    input,
-                    mask,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def masked_select_tangent(result: Any, input: Any, mask: Any, input_tangent: Any) -> Any:
-    """Tangent of masked_select."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return masked_select(input_tangent, mask)
+    return finish("masked_select", result, (input, mask)) if process.diverted else result
 
 
 def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
     """The positions of the elements that are not zero, a row for each."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nonzero, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("nonzero", out, nonzero(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nonzero, (input,), {"out": out})
-        input = as_tensor_argument("nonzero", "input", 1, input)
-    input_array = input._array
-    computed: Any = nonzero_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("nonzero", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = nonzero_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("nonzero", result, (input,)) if process.diverted else result
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
     """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nonzero_static, (input,), {"size": size, "fill_value": fill_value, "out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("nonzero_static", out, nonzero_static(input, size=size, fill_value=fill_value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nonzero_static, (input,), {"size": size, "fill_value": fill_value, "out": out})
-        input = as_tensor_argument("nonzero_static", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("nonzero_static", (input, size, fill_value), out)) is not PROCEED:
+            return taken
     try:
-        if type(size) is not int:
-            size = plain_int(size)
-        if type(fill_value) is not int:
-            fill_value = plain_int(fill_value)
-        input_array = input._array
-        computed: Any = nonzero_static_kernel(input_array, size=size, fill_value=fill_value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "nonzero_static", "input: Array; *; size: int; fill_value: int", (input, size, fill_value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        size = size if type(size) is int else plain_int(size)
+        fill_value = fill_value if type(fill_value) is int else plain_int(fill_value)
+        computed: Any = nonzero_static_kernel(input._array, size=size, fill_value=fill_value)
+    except Exception as error:
+        raise refuse("nonzero_static", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("nonzero_static", result, (input, size, fill_value)) if process.diverted else result

@@ -5,1731 +5,656 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.interpolation import adaptive_avg_pool2d as adaptive_avg_pool2d_kernel
-from pullback.kernels.interpolation import adaptive_avg_pool3d as adaptive_avg_pool3d_kernel
-from pullback.kernels.interpolation import upsample_bicubic2d as upsample_bicubic2d_kernel
-from pullback.kernels.interpolation import upsample_bicubic2d_aa as upsample_bicubic2d_aa_kernel
-from pullback.kernels.interpolation import upsample_bilinear2d as upsample_bilinear2d_kernel
-from pullback.kernels.interpolation import upsample_bilinear2d_aa as upsample_bilinear2d_aa_kernel
-from pullback.kernels.interpolation import upsample_lanczos2d_aa as upsample_lanczos2d_aa_kernel
-from pullback.kernels.interpolation import upsample_linear1d as upsample_linear1d_kernel
-from pullback.kernels.interpolation import upsample_nearest1d as upsample_nearest1d_kernel
-from pullback.kernels.interpolation import upsample_nearest2d as upsample_nearest2d_kernel
-from pullback.kernels.interpolation import upsample_nearest3d as upsample_nearest3d_kernel
-from pullback.kernels.interpolation import upsample_nearest_exact1d as upsample_nearest_exact1d_kernel
-from pullback.kernels.interpolation import upsample_nearest_exact2d as upsample_nearest_exact2d_kernel
-from pullback.kernels.interpolation import upsample_nearest_exact3d as upsample_nearest_exact3d_kernel
-from pullback.kernels.interpolation import upsample_trilinear3d as upsample_trilinear3d_kernel
-from pullback.kernels.resampling import resample as resample_kernel
-from pullback.kernels.resampling import resample_back as resample_back_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.interpolation import (
+    adaptive_avg_pool2d as adaptive_avg_pool2d_kernel, adaptive_avg_pool3d as adaptive_avg_pool3d_kernel,
+    upsample_bicubic2d as upsample_bicubic2d_kernel, upsample_bicubic2d_aa as upsample_bicubic2d_aa_kernel,
+    upsample_bilinear2d as upsample_bilinear2d_kernel, upsample_bilinear2d_aa as upsample_bilinear2d_aa_kernel,
+    upsample_lanczos2d_aa as upsample_lanczos2d_aa_kernel, upsample_linear1d as upsample_linear1d_kernel,
+    upsample_nearest1d as upsample_nearest1d_kernel, upsample_nearest2d as upsample_nearest2d_kernel,
+    upsample_nearest3d as upsample_nearest3d_kernel, upsample_nearest_exact1d as upsample_nearest_exact1d_kernel,
+    upsample_nearest_exact2d as upsample_nearest_exact2d_kernel,
+    upsample_nearest_exact3d as upsample_nearest_exact3d_kernel, upsample_trilinear3d as upsample_trilinear3d_kernel,
+)  # fmt: skip
+from pullback.kernels.resampling import resample as resample_kernel, resample_back as resample_back_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
+    gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class ResampleBackward0(Node):
-    """Gradient of resample."""
-
+class ResampleBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("sizes", "method", "align_corners", "scales")
-    saved_sizes: Any = None
-    saved_method: Any = None
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "resample"
+    value_names = ("sizes", "method", "align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        sizes = self.saved_sizes
-        method = self.saved_method
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-len(sizes) :], method, align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        sizes = self.saved_sizes
-        method = self.saved_method
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-len(sizes) :], method, align_corners, scales)
-        return (grad_of_input,)
+        return (
+            resample_back_kernel(
+                grads[0],
+                self.saved_input_shape[-len(self.saved_sizes) :],
+                self.saved_method,
+                self.saved_align_corners,
+                self.saved_scales,
+            ),
+        )
 
 
 def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if any."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(resample, (input, sizes, method, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(resample, (input, sizes, method, align_corners, scales), {})
-        input = as_tensor_argument("resample", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("resample", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("resample", (input, sizes, method, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
-        input_array = input._array
-        computed: Any = resample_kernel(input_array, sizes, method, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "resample",
-            "input: Array; sizes: Shape; method: str; align_corners: bool; scales: tuple[float | None, ...] | None",
-            (input, sizes, method, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = resample_kernel(input._array, sizes, method, align_corners, scales)
+    except Exception as error:
+        raise refuse("resample", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ResampleBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ResampleBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_sizes = sizes
         node.saved_method = method
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                resample_tangent,
-                (
-                    input,
-                    sizes,
-                    method,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("resample", result, (input, sizes, method, align_corners, scales)) if process.diverted else result
 
 
-def resample_tangent(
-    result: Any, input: Any, sizes: Any, method: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of resample."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return resample(input_tangent, sizes, method, align_corners, scales)
-
-
-class ResampleBackNode(Node):
-    """Gradient of resample_back."""
-
+class ResampleBackNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("sizes", "method", "align_corners", "scales")
-    saved_sizes: Any = None
-    saved_method: Any = None
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "resample_back"
+    shown = "UpsampleBackwardBackward0"
+    value_names = ("sizes", "method", "align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        sizes = self.saved_sizes
-        method = self.saved_method
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_kernel(grad, input_shape[-len(sizes) :], method, align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        sizes = self.saved_sizes
-        method = self.saved_method
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample(grad, input_shape[-len(sizes) :], method, align_corners, scales)
-        return (grad_of_input,)
-
-
-ResampleBackNode.__name__ = ResampleBackNode.__qualname__ = "UpsampleBackwardBackward0"
+        return (
+            resample_kernel(
+                grads[0],
+                self.saved_input_shape[-len(self.saved_sizes) :],
+                self.saved_method,
+                self.saved_align_corners,
+                self.saved_scales,
+            ),
+        )
 
 
 def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = False, scales: Any = None) -> Tensor:
     """The adjoint of `resample` of dimensions of `sizes`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(resample_back, (input, sizes, method, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(resample_back, (input, sizes, method, align_corners, scales), {})
-        input = as_tensor_argument("resample_back", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("resample_back", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("resample_back", (input, sizes, method, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
-        input_array = input._array
-        computed: Any = resample_back_kernel(input_array, sizes, method, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "resample_back",
-            "input: Array; sizes: Shape; method: str; align_corners: bool; scales: tuple[float | None, ...] | None",
-            (input, sizes, method, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = resample_back_kernel(input._array, sizes, method, align_corners, scales)
+    except Exception as error:
+        raise refuse("resample_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ResampleBackNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ResampleBackNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_sizes = sizes
         node.saved_method = method
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                resample_back_tangent,
-                (
-                    input,
-                    sizes,
-                    method,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("resample_back", result, locals()) if process.diverted else result
 
 
-def resample_back_tangent(
-    result: Any, input: Any, sizes: Any, method: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of resample_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return resample_back(input_tangent, sizes, method, align_corners, scales)
-
-
-class AdaptiveAvgPool2dNode(Node):
-    """Gradient of adaptive_avg_pool2d."""
-
+class AdaptiveAvgPool2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_input_shape: Any = None
+    operation = "adaptive_avg_pool2d"
+    shown = "AdaptiveAvgPool2DBackward0"
+    tensor_names = ("input",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(resample_back_kernel(grad, input_shape[-2:], "area", False, None), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.resample_back(grad, input_shape[-2:], "area", False, None), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-AdaptiveAvgPool2dNode.__name__ = AdaptiveAvgPool2dNode.__qualname__ = "AdaptiveAvgPool2DBackward0"
+        return (
+            tied_to_kernel(resample_back_kernel(grads[0], self.saved_input_shape[-2:], "area", False, None), input),
+        )
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Average over the last two dimensions down (or up) to given sizes."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(adaptive_avg_pool2d, (input, output_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(adaptive_avg_pool2d, (input, output_size), {})
-        input = as_tensor_argument("adaptive_avg_pool2d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("adaptive_avg_pool2d", (input, output_size))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = adaptive_avg_pool2d_kernel(input_array, output_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "adaptive_avg_pool2d", "input: Array; output_size: Shape", (input, output_size)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = adaptive_avg_pool2d_kernel(input._array, output_size)
+    except Exception as error:
+        raise refuse("adaptive_avg_pool2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AdaptiveAvgPool2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AdaptiveAvgPool2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                adaptive_avg_pool2d_tangent,
-                (
-                    input,
-                    output_size,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("adaptive_avg_pool2d", result, (input, output_size)) if process.diverted else result
 
 
-def adaptive_avg_pool2d_tangent(result: Any, input: Any, output_size: Any, input_tangent: Any) -> Any:
-    """Tangent of adaptive_avg_pool2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return adaptive_avg_pool2d(input_tangent, output_size)
-
-
-class AdaptiveAvgPool3dNode(Node):
-    """Gradient of adaptive_avg_pool3d."""
-
+class AdaptiveAvgPool3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_input_shape: Any = None
+    operation = "adaptive_avg_pool3d"
+    shown = "AdaptiveAvgPool3DBackward0"
+    tensor_names = ("input",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(resample_back_kernel(grad, input_shape[-3:], "area", False, None), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.resample_back(grad, input_shape[-3:], "area", False, None), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-AdaptiveAvgPool3dNode.__name__ = AdaptiveAvgPool3dNode.__qualname__ = "AdaptiveAvgPool3DBackward0"
+        return (
+            tied_to_kernel(resample_back_kernel(grads[0], self.saved_input_shape[-3:], "area", False, None), input),
+        )
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Average over the last three dimensions down (or up) to given sizes."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(adaptive_avg_pool3d, (input, output_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(adaptive_avg_pool3d, (input, output_size), {})
-        input = as_tensor_argument("adaptive_avg_pool3d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("adaptive_avg_pool3d", (input, output_size))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = adaptive_avg_pool3d_kernel(input_array, output_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "adaptive_avg_pool3d", "input: Array; output_size: Shape", (input, output_size)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = adaptive_avg_pool3d_kernel(input._array, output_size)
+    except Exception as error:
+        raise refuse("adaptive_avg_pool3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AdaptiveAvgPool3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AdaptiveAvgPool3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                adaptive_avg_pool3d_tangent,
-                (
-                    input,
-                    output_size,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("adaptive_avg_pool3d", result, (input, output_size)) if process.diverted else result
 
 
-def adaptive_avg_pool3d_tangent(result: Any, input: Any, output_size: Any, input_tangent: Any) -> Any:
-    """Tangent of adaptive_avg_pool3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return adaptive_avg_pool3d(input_tangent, output_size)
-
-
-class UpsampleNearest1dNode(Node):
-    """Gradient of upsample_nearest1d."""
-
+class UpsampleNearest1dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("scales",)
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_nearest1d"
+    shown = "UpsampleNearest1DBackward0"
+    value_names = ("scales",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-1:], "nearest", False, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-1:], "nearest", False, scales)
-        return (grad_of_input,)
-
-
-UpsampleNearest1dNode.__name__ = UpsampleNearest1dNode.__qualname__ = "UpsampleNearest1DBackward0"
+        return (resample_back_kernel(grads[0], self.saved_input_shape[-1:], "nearest", False, self.saved_scales),)
 
 
 def upsample_nearest1d(input: Tensor, output_size: Any, scales: Any = None) -> Tensor:
     """Resize the last dimension, each place taking the element before it."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_nearest1d, (input, output_size, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_nearest1d, (input, output_size, scales), {})
-        input = as_tensor_argument("upsample_nearest1d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("upsample_nearest1d", (input, output_size, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_nearest1d_kernel(input_array, output_size, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_nearest1d",
-            "input: Array; output_size: Shape; scales: _Scales",
-            (input, output_size, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_nearest1d_kernel(input._array, output_size, scales)
+    except Exception as error:
+        raise refuse("upsample_nearest1d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleNearest1dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleNearest1dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_nearest1d_tangent,
-                (
-                    input,
-                    output_size,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_nearest1d", result, (input, output_size, scales)) if process.diverted else result
 
 
-def upsample_nearest1d_tangent(result: Any, input: Any, output_size: Any, scales: Any, input_tangent: Any) -> Any:
-    """Tangent of upsample_nearest1d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_nearest1d(input_tangent, output_size, scales)
-
-
-class UpsampleNearestExact1dNode(Node):
-    """Gradient of upsample_nearest_exact1d."""
-
+class UpsampleNearestExact1dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("scales",)
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_nearest_exact1d"
+    shown = "UpsampleNearestExact1DBackward0"
+    value_names = ("scales",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-1:], "nearest-exact", False, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-1:], "nearest-exact", False, scales)
-        return (grad_of_input,)
-
-
-UpsampleNearestExact1dNode.__name__ = UpsampleNearestExact1dNode.__qualname__ = "UpsampleNearestExact1DBackward0"
+        return (resample_back_kernel(grads[0], self.saved_input_shape[-1:], "nearest-exact", False, self.saved_scales),)
 
 
 def upsample_nearest_exact1d(input: Tensor, output_size: Any, scales: Any = None) -> Tensor:
     """Resize the last dimension, each place taking the nearest element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_nearest_exact1d, (input, output_size, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_nearest_exact1d, (input, output_size, scales), {})
-        input = as_tensor_argument("upsample_nearest_exact1d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("upsample_nearest_exact1d", (input, output_size, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_nearest_exact1d_kernel(input_array, output_size, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_nearest_exact1d",
-            "input: Array; output_size: Shape; scales: _Scales",
-            (input, output_size, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_nearest_exact1d_kernel(input._array, output_size, scales)
+    except Exception as error:
+        raise refuse("upsample_nearest_exact1d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleNearestExact1dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleNearestExact1dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_nearest_exact1d_tangent,
-                (
-                    input,
-                    output_size,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_nearest_exact1d", result, (input, output_size, scales)) if process.diverted else result
 
 
-def upsample_nearest_exact1d_tangent(result: Any, input: Any, output_size: Any, scales: Any, input_tangent: Any) -> Any:
-    """Tangent of upsample_nearest_exact1d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_nearest_exact1d(input_tangent, output_size, scales)
-
-
-class UpsampleNearest2dNode(Node):
-    """Gradient of upsample_nearest2d."""
-
+class UpsampleNearest2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("scales",)
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_nearest2d"
+    shown = "UpsampleNearest2DBackward0"
+    value_names = ("scales",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "nearest", False, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "nearest", False, scales)
-        return (grad_of_input,)
-
-
-UpsampleNearest2dNode.__name__ = UpsampleNearest2dNode.__qualname__ = "UpsampleNearest2DBackward0"
+        return (resample_back_kernel(grads[0], self.saved_input_shape[-2:], "nearest", False, self.saved_scales),)
 
 
 def upsample_nearest2d(input: Tensor, output_size: Any, scales: Any = None) -> Tensor:
     """Resize the last two dimensions, each place taking the element before it."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_nearest2d, (input, output_size, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_nearest2d, (input, output_size, scales), {})
-        input = as_tensor_argument("upsample_nearest2d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("upsample_nearest2d", (input, output_size, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_nearest2d_kernel(input_array, output_size, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_nearest2d",
-            "input: Array; output_size: Shape; scales: _Scales",
-            (input, output_size, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_nearest2d_kernel(input._array, output_size, scales)
+    except Exception as error:
+        raise refuse("upsample_nearest2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleNearest2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleNearest2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_nearest2d_tangent,
-                (
-                    input,
-                    output_size,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_nearest2d", result, (input, output_size, scales)) if process.diverted else result
 
 
-def upsample_nearest2d_tangent(result: Any, input: Any, output_size: Any, scales: Any, input_tangent: Any) -> Any:
-    """Tangent of upsample_nearest2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_nearest2d(input_tangent, output_size, scales)
-
-
-class UpsampleNearestExact2dNode(Node):
-    """Gradient of upsample_nearest_exact2d."""
-
+class UpsampleNearestExact2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("scales",)
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_nearest_exact2d"
+    shown = "UpsampleNearestExact2DBackward0"
+    value_names = ("scales",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "nearest-exact", False, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "nearest-exact", False, scales)
-        return (grad_of_input,)
-
-
-UpsampleNearestExact2dNode.__name__ = UpsampleNearestExact2dNode.__qualname__ = "UpsampleNearestExact2DBackward0"
+        return (resample_back_kernel(grads[0], self.saved_input_shape[-2:], "nearest-exact", False, self.saved_scales),)
 
 
 def upsample_nearest_exact2d(input: Tensor, output_size: Any, scales: Any = None) -> Tensor:
     """Resize the last two dimensions, each place taking the nearest element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_nearest_exact2d, (input, output_size, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_nearest_exact2d, (input, output_size, scales), {})
-        input = as_tensor_argument("upsample_nearest_exact2d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("upsample_nearest_exact2d", (input, output_size, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_nearest_exact2d_kernel(input_array, output_size, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_nearest_exact2d",
-            "input: Array; output_size: Shape; scales: _Scales",
-            (input, output_size, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_nearest_exact2d_kernel(input._array, output_size, scales)
+    except Exception as error:
+        raise refuse("upsample_nearest_exact2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleNearestExact2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleNearestExact2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_nearest_exact2d_tangent,
-                (
-                    input,
-                    output_size,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_nearest_exact2d", result, (input, output_size, scales)) if process.diverted else result
 
 
-def upsample_nearest_exact2d_tangent(result: Any, input: Any, output_size: Any, scales: Any, input_tangent: Any) -> Any:
-    """Tangent of upsample_nearest_exact2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_nearest_exact2d(input_tangent, output_size, scales)
-
-
-class UpsampleNearest3dNode(Node):
-    """Gradient of upsample_nearest3d."""
-
+class UpsampleNearest3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("scales",)
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_nearest3d"
+    shown = "UpsampleNearest3DBackward0"
+    value_names = ("scales",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-3:], "nearest", False, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-3:], "nearest", False, scales)
-        return (grad_of_input,)
-
-
-UpsampleNearest3dNode.__name__ = UpsampleNearest3dNode.__qualname__ = "UpsampleNearest3DBackward0"
+        return (resample_back_kernel(grads[0], self.saved_input_shape[-3:], "nearest", False, self.saved_scales),)
 
 
 def upsample_nearest3d(input: Tensor, output_size: Any, scales: Any = None) -> Tensor:
     """Resize the last three dimensions, each place taking the element before it."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_nearest3d, (input, output_size, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_nearest3d, (input, output_size, scales), {})
-        input = as_tensor_argument("upsample_nearest3d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("upsample_nearest3d", (input, output_size, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_nearest3d_kernel(input_array, output_size, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_nearest3d",
-            "input: Array; output_size: Shape; scales: _Scales",
-            (input, output_size, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_nearest3d_kernel(input._array, output_size, scales)
+    except Exception as error:
+        raise refuse("upsample_nearest3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleNearest3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleNearest3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_nearest3d_tangent,
-                (
-                    input,
-                    output_size,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_nearest3d", result, (input, output_size, scales)) if process.diverted else result
 
 
-def upsample_nearest3d_tangent(result: Any, input: Any, output_size: Any, scales: Any, input_tangent: Any) -> Any:
-    """Tangent of upsample_nearest3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_nearest3d(input_tangent, output_size, scales)
-
-
-class UpsampleNearestExact3dNode(Node):
-    """Gradient of upsample_nearest_exact3d."""
-
+class UpsampleNearestExact3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("scales",)
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_nearest_exact3d"
+    shown = "UpsampleNearestExact3DBackward0"
+    value_names = ("scales",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-3:], "nearest-exact", False, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-3:], "nearest-exact", False, scales)
-        return (grad_of_input,)
-
-
-UpsampleNearestExact3dNode.__name__ = UpsampleNearestExact3dNode.__qualname__ = "UpsampleNearestExact3DBackward0"
+        return (resample_back_kernel(grads[0], self.saved_input_shape[-3:], "nearest-exact", False, self.saved_scales),)
 
 
 def upsample_nearest_exact3d(input: Tensor, output_size: Any, scales: Any = None) -> Tensor:
     """Resize the last three dimensions, each place taking the nearest element."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_nearest_exact3d, (input, output_size, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_nearest_exact3d, (input, output_size, scales), {})
-        input = as_tensor_argument("upsample_nearest_exact3d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("upsample_nearest_exact3d", (input, output_size, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_nearest_exact3d_kernel(input_array, output_size, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_nearest_exact3d",
-            "input: Array; output_size: Shape; scales: _Scales",
-            (input, output_size, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_nearest_exact3d_kernel(input._array, output_size, scales)
+    except Exception as error:
+        raise refuse("upsample_nearest_exact3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleNearestExact3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleNearestExact3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_nearest_exact3d_tangent,
-                (
-                    input,
-                    output_size,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_nearest_exact3d", result, (input, output_size, scales)) if process.diverted else result
 
 
-def upsample_nearest_exact3d_tangent(result: Any, input: Any, output_size: Any, scales: Any, input_tangent: Any) -> Any:
-    """Tangent of upsample_nearest_exact3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_nearest_exact3d(input_tangent, output_size, scales)
-
-
-class UpsampleLinear1dNode(Node):
-    """Gradient of upsample_linear1d."""
-
+class UpsampleLinear1dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_linear1d"
+    shown = "UpsampleLinear1DBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-1:], "linear", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-1:], "linear", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleLinear1dNode.__name__ = UpsampleLinear1dNode.__qualname__ = "UpsampleLinear1DBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-1:], "linear", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last dimension by linear interpolation."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_linear1d, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_linear1d, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_linear1d", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_linear1d", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_linear1d", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_linear1d_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_linear1d",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_linear1d_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_linear1d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleLinear1dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleLinear1dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_linear1d_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_linear1d", result, locals()) if process.diverted else result
 
 
-def upsample_linear1d_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_linear1d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_linear1d(input_tangent, output_size, align_corners, scales)
-
-
-class UpsampleBilinear2dNode(Node):
-    """Gradient of upsample_bilinear2d."""
-
+class UpsampleBilinear2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_bilinear2d"
+    shown = "UpsampleBilinear2DBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "linear", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "linear", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleBilinear2dNode.__name__ = UpsampleBilinear2dNode.__qualname__ = "UpsampleBilinear2DBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-2:], "linear", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last two dimensions by linear interpolation."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_bilinear2d, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_bilinear2d, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_bilinear2d", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_bilinear2d", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_bilinear2d", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_bilinear2d_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_bilinear2d",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_bilinear2d_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_bilinear2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleBilinear2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleBilinear2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_bilinear2d_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_bilinear2d", result, locals()) if process.diverted else result
 
 
-def upsample_bilinear2d_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_bilinear2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_bilinear2d(input_tangent, output_size, align_corners, scales)
-
-
-class UpsampleTrilinear3dNode(Node):
-    """Gradient of upsample_trilinear3d."""
-
+class UpsampleTrilinear3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_trilinear3d"
+    shown = "UpsampleTrilinear3DBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-3:], "linear", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-3:], "linear", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleTrilinear3dNode.__name__ = UpsampleTrilinear3dNode.__qualname__ = "UpsampleTrilinear3DBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-3:], "linear", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last three dimensions by linear interpolation."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_trilinear3d, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_trilinear3d, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_trilinear3d", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_trilinear3d", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_trilinear3d", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_trilinear3d_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_trilinear3d",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_trilinear3d_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_trilinear3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleTrilinear3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleTrilinear3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_trilinear3d_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_trilinear3d", result, locals()) if process.diverted else result
 
 
-def upsample_trilinear3d_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_trilinear3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_trilinear3d(input_tangent, output_size, align_corners, scales)
-
-
-class UpsampleBicubic2dNode(Node):
-    """Gradient of upsample_bicubic2d."""
-
+class UpsampleBicubic2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_bicubic2d"
+    shown = "UpsampleBicubic2DBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "cubic", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "cubic", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleBicubic2dNode.__name__ = UpsampleBicubic2dNode.__qualname__ = "UpsampleBicubic2DBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-2:], "cubic", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last two dimensions by cubic interpolation."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_bicubic2d, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_bicubic2d, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_bicubic2d", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_bicubic2d", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_bicubic2d", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_bicubic2d_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_bicubic2d",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_bicubic2d_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_bicubic2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleBicubic2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleBicubic2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_bicubic2d_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_bicubic2d", result, locals()) if process.diverted else result
 
 
-def upsample_bicubic2d_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_bicubic2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_bicubic2d(input_tangent, output_size, align_corners, scales)
-
-
-class UpsampleBilinear2dAaNode(Node):
-    """Gradient of upsample_bilinear2d_aa."""
-
+class UpsampleBilinear2dAaNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_bilinear2d_aa"
+    shown = "UpsampleBilinear2DAaBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "linear-aa", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "linear-aa", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleBilinear2dAaNode.__name__ = UpsampleBilinear2dAaNode.__qualname__ = "UpsampleBilinear2DAaBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-2:], "linear-aa", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last two dimensions by a triangle filter that does not alias."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_bilinear2d_aa, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_bilinear2d_aa, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_bilinear2d_aa", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_bilinear2d_aa", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_bilinear2d_aa", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_bilinear2d_aa_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_bilinear2d_aa",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_bilinear2d_aa_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_bilinear2d_aa", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleBilinear2dAaNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleBilinear2dAaNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_bilinear2d_aa_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_bilinear2d_aa", result, locals()) if process.diverted else result
 
 
-def upsample_bilinear2d_aa_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_bilinear2d_aa."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_bilinear2d_aa(input_tangent, output_size, align_corners, scales)
-
-
-class UpsampleBicubic2dAaNode(Node):
-    """Gradient of upsample_bicubic2d_aa."""
-
+class UpsampleBicubic2dAaNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_bicubic2d_aa"
+    shown = "UpsampleBicubic2DAaBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "cubic-aa", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "cubic-aa", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleBicubic2dAaNode.__name__ = UpsampleBicubic2dAaNode.__qualname__ = "UpsampleBicubic2DAaBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-2:], "cubic-aa", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last two dimensions by a cubic filter that does not alias."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_bicubic2d_aa, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_bicubic2d_aa, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_bicubic2d_aa", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_bicubic2d_aa", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_bicubic2d_aa", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_bicubic2d_aa_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_bicubic2d_aa",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_bicubic2d_aa_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_bicubic2d_aa", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleBicubic2dAaNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleBicubic2dAaNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_bicubic2d_aa_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("upsample_bicubic2d_aa", result, locals()) if process.diverted else result
 
 
-def upsample_bicubic2d_aa_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_bicubic2d_aa."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_bicubic2d_aa(input_tangent, output_size, align_corners, scales)
-
-
-class UpsampleLanczos2dAaNode(Node):
-    """Gradient of upsample_lanczos2d_aa."""
-
+class UpsampleLanczos2dAaNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("align_corners", "scales")
-    saved_align_corners: Any = None
-    saved_scales: Any = None
-    saved_input_shape: Any = None
+    operation = "upsample_lanczos2d_aa"
+    shown = "UpsampleLanczos2DAaBackward0"
+    value_names = ("align_corners", "scales")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = resample_back_kernel(grad, input_shape[-2:], "lanczos-aa", align_corners, scales)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        align_corners = self.saved_align_corners
-        scales = self.saved_scales
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.resample_back(grad, input_shape[-2:], "lanczos-aa", align_corners, scales)
-        return (grad_of_input,)
-
-
-UpsampleLanczos2dAaNode.__name__ = UpsampleLanczos2dAaNode.__qualname__ = "UpsampleLanczos2DAaBackward0"
+        return (
+            resample_back_kernel(
+                grads[0], self.saved_input_shape[-2:], "lanczos-aa", self.saved_align_corners, self.saved_scales
+            ),
+        )
 
 
 def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool = False, scales: Any = None) -> Tensor:
     """Resize the last two dimensions by a windowed sinc that does not alias."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(upsample_lanczos2d_aa, (input, output_size, align_corners, scales), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(upsample_lanczos2d_aa, (input, output_size, align_corners, scales), {})
-        input = as_tensor_argument("upsample_lanczos2d_aa", "input", 1, input)
-    if align_corners is not False and align_corners is not True:
-        raise not_a_bool("upsample_lanczos2d_aa", "align_corners", align_corners)
+    if process.diverted or not isinstance(input, TensorBase) or type(align_corners) is not bool:
+        if (taken := divert("upsample_lanczos2d_aa", (input, output_size, align_corners, scales))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        computed: Any = upsample_lanczos2d_aa_kernel(input_array, output_size, align_corners, scales)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "upsample_lanczos2d_aa",
-            "input: Array; output_size: Shape; align_corners: bool; scales: _Scales",
-            (input, output_size, align_corners, scales),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = upsample_lanczos2d_aa_kernel(input._array, output_size, align_corners, scales)
+    except Exception as error:
+        raise refuse("upsample_lanczos2d_aa", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UpsampleLanczos2dAaNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UpsampleLanczos2dAaNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                upsample_lanczos2d_aa_tangent,
-                (
-                    input,
-                    output_size,
-                    align_corners,
-                    scales,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def upsample_lanczos2d_aa_tangent(
-    result: Any, input: Any, output_size: Any, align_corners: Any, scales: Any, input_tangent: Any
-) -> Any:
-    """Tangent of upsample_lanczos2d_aa."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return upsample_lanczos2d_aa(input_tangent, output_size, align_corners, scales)
+    return finish("upsample_lanczos2d_aa", result, locals()) if process.diverted else result

@@ -5,552 +5,238 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.generated.array_formulas import block_diag_back as block_diag_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge, set_history
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.graph.views import make_view
-from pullback.kernels.joining import block_diag as block_diag_kernel
-from pullback.kernels.joining import cat as cat_kernel
-from pullback.kernels.joining import cat_back as cat_back_kernel
-from pullback.kernels.joining import split as split_kernel
-from pullback.kernels.joining import split_back as split_back_kernel
-from pullback.kernels.joining import split_with_sizes as split_with_sizes_kernel
-from pullback.kernels.joining import split_with_sizes_back as split_with_sizes_back_kernel
-from pullback.kernels.joining import stack as stack_kernel
-from pullback.kernels.joining import stack_back as stack_back_kernel
-from pullback.kernels.joining import unbind as unbind_kernel
-from pullback.kernels.joining import unbind_back as unbind_back_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, as_tensor_list, plain_int, promote_list
-from pullback.tensor.autograd_extra import MULTI_OUTPUT
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.kernels.joining import (
+    block_diag as block_diag_kernel, cat as cat_kernel, cat_back as cat_back_kernel, split as split_kernel,
+    split_back as split_back_kernel, split_with_sizes as split_with_sizes_kernel,
+    split_with_sizes_back as split_with_sizes_back_kernel, stack as stack_kernel, stack_back as stack_back_kernel,
+    unbind as unbind_kernel, unbind_back as unbind_back_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import block_diag_back as block_diag_back_kernel
+from pullback.recording.vocabulary import (
+    Edges, MULTI_OUTPUT, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, as_tensor_list, attach_views,
+    divert, finish, gradient_edge, make_view, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process,
+    promote_list, refuse, switches, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class CatBackward0(Node):
-    """Gradient of cat."""
-
+class CatBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim",)
-    saved_dim: Any = None
-    saved_tensors_dtype: Any = None
-    saved_tensors_shape: Any = None
+    operation = "cat"
+    value_names = ("dim",)
+    fact_names = ("tensors_dtype", "tensors_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        tensors_dtype = self.saved_tensors_dtype
-        tensors_shape = self.saved_tensors_shape
-        if edges.count(None) == len(edges):
-            return (None,) * len(edges)
-        grad_of_tensors = cat_back_kernel(grad, tensors_shape, tensors_dtype, dim)
-        return grad_of_tensors
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        tensors_dtype = self.saved_tensors_dtype
-        tensors_shape = self.saved_tensors_shape
-        if edges.count(None) == len(edges):
-            return (None,) * len(edges)
-        grad_of_tensors = F.cat_back(grad, tensors_shape, tensors_dtype, dim)
-        return grad_of_tensors
+        return cat_back_kernel(grads[0], self.saved_tensors_shape, self.saved_tensors_dtype, self.saved_dim)
 
 
 def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """The tensors one after another along a dimension; one-dimensional empty ones are skipped, as PyTorch does."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cat, (tensors, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cat", out, cat(tensors, dim), *tensors)
+    if process.diverted or out is not None:
+        if (taken := divert("cat", (tensors, dim), out)) is not PROCEED:
+            return taken
     tensors = as_tensor_list("cat", "tensors", 1, tensors)
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
+        dim = dim if type(dim) is int else plain_int(dim)
         tensors_array = [t._array for t in tensors]
         tensors_array = promote_list(tensors_array)
         computed: Any = cat_kernel(tensors_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cat", "tensors: Arrays; dim: int", (tensors, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("cat", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (any([t._requires_grad for t in tensors])):
-        node = new_node(CatBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if any([t._requires_grad for t in tensors]) and (not process.changed or switches.records):
+        node: Any = new_node(CatBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(tensors):
-            carry_tangents(
-                result,
-                cat_tangent,
-                (
-                    tensors,
-                    dim,
-                ),
-                (tensors,),
-            )
-        note_inference(result)
-    return result
+    return finish("cat", result, (tensors, dim)) if process.diverted else result
 
 
-def cat_tangent(result: Any, tensors: Any, dim: Any, tensors_tangent: Any) -> Any:
-    """Tangent of cat."""
-    tensors_tangent = [zeros_like_input(x) if t is None else t for x, t in zip(tensors, tensors_tangent, strict=True)]
-    return cat(tensors_tangent, dim)
-
-
-class StackBackward0(Node):
-    """Gradient of stack."""
-
+class StackBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim",)
-    saved_dim: Any = None
-    saved_tensors_dtype: Any = None
+    operation = "stack"
+    value_names = ("dim",)
+    fact_names = ("tensors_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        tensors_dtype = self.saved_tensors_dtype
-        if edges.count(None) == len(edges):
-            return (None,) * len(edges)
-        grad_of_tensors = stack_back_kernel(grad, tensors_dtype, dim)
-        return grad_of_tensors
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        tensors_dtype = self.saved_tensors_dtype
-        if edges.count(None) == len(edges):
-            return (None,) * len(edges)
-        grad_of_tensors = F.stack_back(grad, tensors_dtype, dim)
-        return grad_of_tensors
+        return stack_back_kernel(grads[0], self.saved_tensors_dtype, self.saved_dim)
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """The tensors along a new dimension."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(stack, (tensors, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("stack", out, stack(tensors, dim))
+    if process.diverted or out is not None:
+        if (taken := divert("stack", (tensors, dim), out)) is not PROCEED:
+            return taken
     tensors = as_tensor_list("stack", "tensors", 1, tensors)
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
+        dim = dim if type(dim) is int else plain_int(dim)
         tensors_array = [t._array for t in tensors]
         tensors_array = promote_list(tensors_array)
         computed: Any = stack_kernel(tensors_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "stack", "tensors: Arrays; dim: int", (tensors, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("stack", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (any([t._requires_grad for t in tensors])):
-        node = new_node(StackBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if any([t._requires_grad for t in tensors]) and (not process.changed or switches.records):
+        node: Any = new_node(StackBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(tensors):
-            carry_tangents(
-                result,
-                stack_tangent,
-                (
-                    tensors,
-                    dim,
-                ),
-                (tensors,),
-            )
-        note_inference(result)
-    return result
+    return finish("stack", result, (tensors, dim)) if process.diverted else result
 
 
-def stack_tangent(result: Any, tensors: Any, dim: Any, tensors_tangent: Any) -> Any:
-    """Tangent of stack."""
-    tensors_tangent = [zeros_like_input(x) if t is None else t for x, t in zip(tensors, tensors_tangent, strict=True)]
-    return stack(tensors_tangent, dim)
-
-
-class SplitBackward0(Node):
-    """Gradient of split."""
-
+class SplitBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("split_size", "dim")
+    operation = "split"
+    value_names = ("split_size", "dim")
+    fact_names = ("input_dtype", "input_shape")
     fresh = (True,)
     output_count: int = 1
-    saved_split_size: Any = None
-    saved_dim: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        split_size = self.saved_split_size
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = split_back_kernel(grads, input_shape, input_dtype, split_size, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        split_size = self.saved_split_size
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.split_back(grads, input_shape, input_dtype, split_size, dim)
-        return (grad_of_input,)
+        return (
+            split_back_kernel(
+                grads, self.saved_input_shape, self.saved_input_dtype, self.saved_split_size, self.saved_dim
+            ),
+        )
 
 
 def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> Any:
     """Views of `split_size` along a dimension; the last may be smaller."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(split, (input, split_size, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(split, (input, split_size, dim), {})
-        input = as_tensor_argument("split", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("split", (input, split_size, dim))) is not PROCEED:
+            return taken
     try:
-        if type(split_size) is not int:
-            split_size = plain_int(split_size)
+        split_size = split_size if type(split_size) is int else plain_int(split_size)
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        results = tuple([new_tensor(a) for a in split_kernel(input_array, split_size, dim)])
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "split", "input: Array; split_size: int; dim: Dim", (input, split_size, dim)) from None
+        results = tuple([new_tensor(a) for a in split_kernel(input._array, split_size, dim)])
+    except Exception as error:
+        raise refuse("split", error, locals()) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
-    if record and (input._requires_grad):
-        node = new_node(SplitBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_count = len(results)
-        node.output_metadata = metadata_of(results)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SplitBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_views(node, results)
         node.saved_split_size = split_size
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        for index, result in enumerate(results):
-            set_history(result, node, index)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                results,
-                split_tangent,
-                (
-                    input,
-                    split_size,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(results)
-    return results
+    return finish("split", results, (input, split_size, dim)) if process.diverted else results
 
 
-def split_tangent(result: Any, input: Any, split_size: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of split."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return split(input_tangent, split_size, dim)
-
-
-class SplitWithSizesBackward0(Node):
-    """Gradient of split_with_sizes."""
-
+class SplitWithSizesBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("split_sizes", "dim")
+    operation = "split_with_sizes"
+    value_names = ("split_sizes", "dim")
+    fact_names = ("input_dtype", "input_shape")
     fresh = (True,)
     output_count: int = 1
-    saved_split_sizes: Any = None
-    saved_dim: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        split_sizes = self.saved_split_sizes
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = split_with_sizes_back_kernel(grads, input_shape, input_dtype, split_sizes, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        split_sizes = self.saved_split_sizes
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.split_with_sizes_back(grads, input_shape, input_dtype, split_sizes, dim)
-        return (grad_of_input,)
+        return (
+            split_with_sizes_back_kernel(
+                grads, self.saved_input_shape, self.saved_input_dtype, self.saved_split_sizes, self.saved_dim
+            ),
+        )
 
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any = None) -> Any:
     """Views of the given sizes along a dimension."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(split_with_sizes, (input, split_sizes, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(split_with_sizes, (input, split_sizes, dim), {})
-        input = as_tensor_argument("split_with_sizes", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("split_with_sizes", (input, split_sizes, dim))) is not PROCEED:
+            return taken
     try:
         split_sizes = as_shape(split_sizes)
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        results = tuple([new_tensor(a) for a in split_with_sizes_kernel(input_array, split_sizes, dim)])
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "split_with_sizes", "input: Array; split_sizes: Shape; dim: Dim", (input, split_sizes, dim)
-        ) from None
+        results = tuple([new_tensor(a) for a in split_with_sizes_kernel(input._array, split_sizes, dim)])
+    except Exception as error:
+        raise refuse("split_with_sizes", error, locals()) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
-    if record and (input._requires_grad):
-        node = new_node(SplitWithSizesBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_count = len(results)
-        node.output_metadata = metadata_of(results)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SplitWithSizesBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_views(node, results)
         node.saved_split_sizes = split_sizes
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        for index, result in enumerate(results):
-            set_history(result, node, index)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                results,
-                split_with_sizes_tangent,
-                (
-                    input,
-                    split_sizes,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(results)
-    return results
+    return finish("split_with_sizes", results, (input, split_sizes, dim)) if process.diverted else results
 
 
-def split_with_sizes_tangent(result: Any, input: Any, split_sizes: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of split_with_sizes."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return split_with_sizes(input_tangent, split_sizes, dim)
-
-
-class UnbindBackward0(Node):
-    """Gradient of unbind."""
-
+class UnbindBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim",)
+    operation = "unbind"
+    value_names = ("dim",)
+    fact_names = ("input_dtype", "input_shape")
     fresh = (True,)
     output_count: int = 1
-    saved_dim: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = unbind_back_kernel(grads, input_shape, input_dtype, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.unbind_back(grads, input_shape, input_dtype, dim)
-        return (grad_of_input,)
+        return (unbind_back_kernel(grads, self.saved_input_shape, self.saved_input_dtype, self.saved_dim),)
 
 
 def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
     """A view of each slice along a dimension."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unbind, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unbind, (input, dim), {})
-        input = as_tensor_argument("unbind", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("unbind", (input, dim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        results = tuple([new_tensor(a) for a in unbind_kernel(input_array, dim)])
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "unbind", "input: Array; dim: Dim", (input, dim)) from None
+        results = tuple([new_tensor(a) for a in unbind_kernel(input._array, dim)])
+    except Exception as error:
+        raise refuse("unbind", error, locals()) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
-    if record and (input._requires_grad):
-        node = new_node(UnbindBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_count = len(results)
-        node.output_metadata = metadata_of(results)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UnbindBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_views(node, results)
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        for index, result in enumerate(results):
-            set_history(result, node, index)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                results,
-                unbind_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(results)
-    return results
+    return finish("unbind", results, (input, dim)) if process.diverted else results
 
 
-def unbind_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of unbind."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return unbind(input_tangent, dim)
-
-
-class BlockDiagBackward0(Node):
-    """Gradient of block_diag."""
-
+class BlockDiagBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_tensors_dtype: Any = None
-    saved_tensors_shape: Any = None
+    operation = "block_diag"
+    fact_names = ("tensors_dtype", "tensors_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        tensors_dtype = self.saved_tensors_dtype
-        tensors_shape = self.saved_tensors_shape
-        if edges.count(None) == len(edges):
-            return (None,) * len(edges)
-        grad_of_tensors = block_diag_back_kernel(grad, tensors_shape, tensors_dtype)
-        return grad_of_tensors
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        tensors_dtype = self.saved_tensors_dtype
-        tensors_shape = self.saved_tensors_shape
-        if edges.count(None) == len(edges):
-            return (None,) * len(edges)
-        grad_of_tensors = F.block_diag_back(grad, tensors_shape, tensors_dtype)
-        return grad_of_tensors
+        return block_diag_back_kernel(grads[0], self.saved_tensors_shape, self.saved_tensors_dtype)
 
 
 def block_diag(tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal and zeros elsewhere."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(block_diag, (tensors,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
+    if process.diverted:
+        if (taken := divert("block_diag", (tensors,))) is not PROCEED:
+            return taken
     tensors = as_tensor_list("block_diag", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)
     computed: Any = block_diag_kernel(tensors_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (any([t._requires_grad for t in tensors])):
-        node = new_node(BlockDiagBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if any([t._requires_grad for t in tensors]) and (not process.changed or switches.records):
+        node: Any = new_node(BlockDiagBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(tensors):
-            carry_tangents(result, block_diag_tangent, (tensors,), (tensors,))
-        note_inference(result)
-    return result
-
-
-def block_diag_tangent(result: Any, tensors: Any, tensors_tangent: Any) -> Any:
-    """Tangent of block_diag."""
-    tensors_tangent = [zeros_like_input(x) if t is None else t for x, t in zip(tensors, tensors_tangent, strict=True)]
-    return block_diag(tensors_tangent)
+    return finish("block_diag", result, (tensors,)) if process.diverted else result

@@ -4,168 +4,68 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import not_a_bool
-from pullback.graph.basic_nodes import NotImplementedNode
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow
-from pullback.kernels.ldl import linalg_ldl_factor_ex as linalg_ldl_factor_ex_kernel
-from pullback.kernels.ldl import linalg_ldl_solve as linalg_ldl_solve_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.ldl import (
+    linalg_ldl_factor_ex as linalg_ldl_factor_ex_kernel, linalg_ldl_solve as linalg_ldl_solve_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    NotImplementedNode, PROCEED, Tensor, TensorBase, as_array, divert, finish, gradient_edge, metadata_of, ndarray,
+    new_node, new_tensor, next_sequence_nr, process, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The factors in one matrix, the pivots as LAPACK gives them, and the position of a zero in D."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                linalg_ldl_factor_ex, (A,), {"hermitian": hermitian, "check_errors": check_errors, "out": out}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out(
-            "linalg_ldl_factor_ex", out, linalg_ldl_factor_ex(A, hermitian=hermitian, check_errors=check_errors)
-        )
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(
-                linalg_ldl_factor_ex, (A,), {"hermitian": hermitian, "check_errors": check_errors, "out": out}
-            )
-        A = as_tensor_argument("linalg_ldl_factor_ex", "A", 1, A)
-    if hermitian is not False and hermitian is not True:
-        raise not_a_bool("linalg_ldl_factor_ex", "hermitian", hermitian)
-    if check_errors is not False and check_errors is not True:
-        raise not_a_bool("linalg_ldl_factor_ex", "check_errors", check_errors)
-    A_array = A._array
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(A, TensorBase)
+        or type(hermitian) is not bool
+        or type(check_errors) is not bool
+    ):
+        if (taken := divert("linalg_ldl_factor_ex", (A, hermitian, check_errors), out)) is not PROCEED:
+            return taken
     LD_value, pivots_value, info_value = linalg_ldl_factor_ex_kernel(
-        A_array, hermitian=hermitian, check_errors=check_errors
+        A._array, hermitian=hermitian, check_errors=check_errors
     )
     LD = new_tensor(as_array(LD_value))
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
-    if record and (A._requires_grad):
-        node = new_node(NotImplementedNode)
-        node.operation = "aten::linalg_ldl_factor_ex"
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.output_count = 3
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((LD, pivots, info))
-        LD._requires_grad = True
-        LD._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (LD, pivots, info),
-                linalg_ldl_factor_ex_tangent,
-                (
-                    A,
-                    hermitian,
-                    check_errors,
-                ),
-                (A,),
-            )
-        note_inference((LD, pivots, info))
-    return (LD, pivots, info)
-
-
-def linalg_ldl_factor_ex_tangent(result: Any, A: Any, hermitian: Any, check_errors: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_ldl_factor_ex."""
-    raise forward_not_implemented("linalg_ldl_factor_ex")
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NotImplementedNode)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.operation, node.output_count = "aten::linalg_ldl_factor_ex", 3
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((LD, pivots, info))
+        LD._requires_grad, LD._edge = True, (node, 0)
+    return finish("linalg_ldl_factor_ex", (LD, pivots, info), locals()) if process.diverted else (LD, pivots, info)
 
 
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Any = None) -> Tensor:
     """X of AX = B from the LDL factorization of A."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_ldl_solve", out, linalg_ldl_solve(LD, pivots, B, hermitian=hermitian))
-    if not isinstance(LD, TensorBase):
-        if is_foreign(LD):
-            return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
-        LD = as_tensor_argument("linalg_ldl_solve", "LD", 1, LD)
-    if not isinstance(pivots, TensorBase):
-        if is_foreign(pivots):
-            return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
-        pivots = as_tensor_argument("linalg_ldl_solve", "pivots", 2, pivots)
-    if not isinstance(B, TensorBase):
-        if is_foreign(B):
-            return ask_foreign(linalg_ldl_solve, (LD, pivots, B), {"hermitian": hermitian, "out": out})
-        B = as_tensor_argument("linalg_ldl_solve", "B", 3, B)
-    if hermitian is not False and hermitian is not True:
-        raise not_a_bool("linalg_ldl_solve", "hermitian", hermitian)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(LD, TensorBase)
+        or not isinstance(pivots, TensorBase)
+        or not isinstance(B, TensorBase)
+        or type(hermitian) is not bool
+    ):
+        if (taken := divert("linalg_ldl_solve", (LD, pivots, B, hermitian), out)) is not PROCEED:
+            return taken
     try:
-        LD_array = LD._array
-        pivots_array = pivots._array
-        B_array = B._array
-        computed: Any = linalg_ldl_solve_kernel(LD_array, pivots_array, B_array, hermitian=hermitian)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_ldl_solve",
-            "LD: Array; pivots: Array; B: Array; *; hermitian: bool",
-            (LD, pivots, B, hermitian),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_ldl_solve_kernel(LD._array, pivots._array, B._array, hermitian=hermitian)
+    except Exception as error:
+        raise refuse("linalg_ldl_solve", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (LD._requires_grad or B._requires_grad):
-        node = new_node(NotImplementedNode)
-        node.operation = "aten::linalg_ldl_solve"
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (LD._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(NotImplementedNode)
         node.next_edges = (
             (LD._edge or gradient_edge(LD)) if LD._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
         )
-        node.output_count = 1
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(LD, B):
-            carry_tangents(
-                result,
-                linalg_ldl_solve_tangent,
-                (
-                    LD,
-                    pivots,
-                    B,
-                    hermitian,
-                ),
-                (
-                    LD,
-                    B,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def linalg_ldl_solve_tangent(
-    result: Any, LD: Any, pivots: Any, B: Any, hermitian: Any, LD_tangent: Any, B_tangent: Any
-) -> Any:
-    """Tangent of linalg_ldl_solve."""
-    raise forward_not_implemented("linalg_ldl_solve")
+        node.operation, node.output_count = "aten::linalg_ldl_solve", 1
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("linalg_ldl_solve", result, (LD, pivots, B, hermitian)) if process.diverted else result

@@ -5,799 +5,342 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import derivative_not_implemented, graph_freed, not_a_bool
-from pullback.generated.array_formulas import (
-    binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
-)
-from pullback.generated.array_formulas import logits_grad_target as logits_grad_target_kernel
-from pullback.generated.array_formulas import multi_margin_loss_grad as multi_margin_loss_grad_kernel
-from pullback.generated.array_formulas import multilabel_margin_loss_grad as multilabel_margin_loss_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow, zeros_like_input
 from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel
-from pullback.kernels.ctc import ctc_loss_grad as ctc_loss_grad_kernel
-from pullback.kernels.losses import binary_cross_entropy as binary_cross_entropy_kernel
-from pullback.kernels.losses import binary_cross_entropy_grad as binary_cross_entropy_grad_kernel
-from pullback.kernels.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel
-from pullback.kernels.losses import clamped_distance_grad as clamped_distance_grad_kernel
-from pullback.kernels.losses import huber_loss as huber_loss_kernel
-from pullback.kernels.losses import logits_grad as logits_grad_kernel
-from pullback.kernels.losses import mse_loss as mse_loss_kernel
-from pullback.kernels.losses import mse_loss_grad as mse_loss_grad_kernel
-from pullback.kernels.losses import smooth_l1_loss as smooth_l1_loss_kernel
-from pullback.kernels.losses import soft_margin_loss as soft_margin_loss_kernel
-from pullback.kernels.losses import soft_margin_loss_grad as soft_margin_loss_grad_kernel
-from pullback.kernels.margin_losses import multi_margin_loss as multi_margin_loss_kernel
-from pullback.kernels.margin_losses import multi_margin_weights as multi_margin_weights_kernel
-from pullback.kernels.margin_losses import multilabel_margin_loss as multilabel_margin_loss_kernel
-from pullback.kernels.margin_losses import multilabel_margin_weights as multilabel_margin_weights_kernel
-from pullback.kernels.nll import nll_loss as nll_loss_kernel
-from pullback.kernels.nll import nll_loss2d as nll_loss2d_kernel
-from pullback.kernels.nll import nll_loss_grad as nll_loss_grad_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel, ctc_loss_grad as ctc_loss_grad_kernel
+from pullback.kernels.losses import (
+    binary_cross_entropy as binary_cross_entropy_kernel,
+    binary_cross_entropy_grad as binary_cross_entropy_grad_kernel,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel,
+    clamped_distance_grad as clamped_distance_grad_kernel, huber_loss as huber_loss_kernel,
+    logits_grad as logits_grad_kernel, mse_loss as mse_loss_kernel, mse_loss_grad as mse_loss_grad_kernel,
+    smooth_l1_loss as smooth_l1_loss_kernel, soft_margin_loss as soft_margin_loss_kernel,
+    soft_margin_loss_grad as soft_margin_loss_grad_kernel,
+)  # fmt: skip
+from pullback.kernels.margin_losses import (
+    multi_margin_loss as multi_margin_loss_kernel, multi_margin_weights as multi_margin_weights_kernel,
+    multilabel_margin_loss as multilabel_margin_loss_kernel,
+    multilabel_margin_weights as multilabel_margin_weights_kernel,
+)  # fmt: skip
+from pullback.kernels.nll import (
+    nll_loss as nll_loss_kernel, nll_loss2d as nll_loss2d_kernel, nll_loss_grad as nll_loss_grad_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
+    logits_grad_target as logits_grad_target_kernel, multi_margin_loss_grad as multi_margin_loss_grad_kernel,
+    multilabel_margin_loss_grad as multilabel_margin_loss_grad_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape,
+    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, plain_float,
+    plain_int, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class MseLossBackward0(Node):
-    """Gradient of mse_loss."""
-
+class MseLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "reduction")
-    public_names = {"input": "self"}
+    operation = "mse_loss"
+    tensor_names = ("input", "target")
+    value_names = ("reduction",)
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_reduction: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        reduction = self.saved_reduction
-        grad_of_input = None
-        grad_of_target = None
+        grad_of_input = grad_of_target = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
-            grad_of_input = mse_loss_grad_kernel(grad, input, target, reduction)
+            grad_of_input = mse_loss_grad_kernel(grad, input._array, target._array, self.saved_reduction)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
-            grad_of_target = mse_loss_grad_kernel(grad, target, input, reduction)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        grad_of_input = None
-        grad_of_target = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            grad_of_input = F.mse_loss_grad(grad, input, target, reduction)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            grad_of_target = F.mse_loss_grad(grad, target, input, reduction)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
+            grad_of_target = mse_loss_grad_kernel(grad, target._array, input._array, self.saved_reduction)
+        return (grad_of_input, grad_of_target)
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = None) -> Tensor:
     """The squared distance."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mse_loss, (input, target, reduction), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mse_loss", out, mse_loss(input, target, reduction))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mse_loss, (input, target, reduction), {"out": out})
-        input = as_tensor_argument("mse_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(mse_loss, (input, target, reduction), {"out": out})
-        target = as_tensor_argument("mse_loss", "target", 2, target)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        if (taken := divert("mse_loss", (input, target, reduction), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        input_array = input._array
-        target_array = target._array
-        computed: Any = mse_loss_kernel(input_array, target_array, reduction)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "mse_loss", "input: Array; target: Array; reduction: int", (input, target, reduction)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        computed: Any = mse_loss_kernel(input._array, target._array, reduction)
+    except Exception as error:
+        raise refuse("mse_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or target._requires_grad):
-        node = new_node(MseLossBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MseLossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, target):
-            carry_tangents(
-                result,
-                mse_loss_tangent,
-                (
-                    input,
-                    target,
-                    reduction,
-                ),
-                (
-                    input,
-                    target,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("mse_loss", result, (input, target, reduction)) if process.diverted else result
 
 
-def mse_loss_tangent(
-    result: Any, input: Any, target: Any, reduction: Any, input_tangent: Any, target_tangent: Any
-) -> Any:
-    """Tangent of mse_loss."""
-    return double_pullback(
-        lambda xs: mse_loss(xs[0], xs[1], reduction),
-        (
-            input,
-            target,
-        ),
-        (
-            input_tangent,
-            target_tangent,
-        ),
-    )
-
-
-class SmoothL1LossBackward0(Node):
-    """Gradient of smooth_l1_loss."""
-
+class SmoothL1LossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "reduction", "beta")
-    public_names = {"input": "self"}
+    operation = "smooth_l1_loss"
+    tensor_names = ("input", "target")
+    value_names = ("reduction", "beta")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_reduction: Any = None
-    saved_beta: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        reduction = self.saved_reduction
-        beta = self.saved_beta
-        grad_of_input = None
-        grad_of_target = None
+        grad_of_input = grad_of_target = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
-            grad_of_input = clamped_distance_grad_kernel(grad, input, target, reduction, 1 / beta, 1.0)
+            grad_of_input = clamped_distance_grad_kernel(
+                grad, input._array, target._array, self.saved_reduction, 1 / self.saved_beta, 1.0
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
-            grad_of_target = clamped_distance_grad_kernel(grad, target, input, reduction, 1 / beta, 1.0)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        beta = self.saved_beta
-        grad_of_input = None
-        grad_of_target = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            grad_of_input = F.clamped_distance_grad(grad, input, target, reduction, 1 / beta, 1.0)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            grad_of_target = F.clamped_distance_grad(grad, target, input, reduction, 1 / beta, 1.0)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
+            grad_of_target = clamped_distance_grad_kernel(
+                grad, target._array, input._array, self.saved_reduction, 1 / self.saved_beta, 1.0
+            )
+        return (grad_of_input, grad_of_target)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0, *, out: Any = None) -> Tensor:
     """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("smooth_l1_loss", out, smooth_l1_loss(input, target, reduction, beta))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
-        input = as_tensor_argument("smooth_l1_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(smooth_l1_loss, (input, target, reduction, beta), {"out": out})
-        target = as_tensor_argument("smooth_l1_loss", "target", 2, target)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        if (taken := divert("smooth_l1_loss", (input, target, reduction, beta), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        if type(beta) is not float and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        input_array = input._array
-        target_array = target._array
-        computed: Any = smooth_l1_loss_kernel(input_array, target_array, reduction, beta)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "smooth_l1_loss",
-            "input: Array; target: Array; reduction: int; beta: float",
-            (input, target, reduction, beta),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        beta = beta if type(beta) is float or type(beta) in NUMBERS else plain_float(beta)
+        computed: Any = smooth_l1_loss_kernel(input._array, target._array, reduction, beta)
+    except Exception as error:
+        raise refuse("smooth_l1_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or target._requires_grad):
-        node = new_node(SmoothL1LossBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(SmoothL1LossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_beta = beta
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, target):
-            carry_tangents(
-                result,
-                smooth_l1_loss_tangent,
-                (
-                    input,
-                    target,
-                    reduction,
-                    beta,
-                ),
-                (
-                    input,
-                    target,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("smooth_l1_loss", result, (input, target, reduction, beta)) if process.diverted else result
 
 
-def smooth_l1_loss_tangent(
-    result: Any, input: Any, target: Any, reduction: Any, beta: Any, input_tangent: Any, target_tangent: Any
-) -> Any:
-    """Tangent of smooth_l1_loss."""
-    return double_pullback(
-        lambda xs: smooth_l1_loss(xs[0], xs[1], reduction, beta),
-        (
-            input,
-            target,
-        ),
-        (
-            input_tangent,
-            target_tangent,
-        ),
-    )
-
-
-class HuberLossBackward0(Node):
-    """Gradient of huber_loss."""
-
+class HuberLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "reduction", "delta")
-    public_names = {"input": "self"}
+    operation = "huber_loss"
+    tensor_names = ("input", "target")
+    value_names = ("reduction", "delta")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_reduction: Any = None
-    saved_delta: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        reduction = self.saved_reduction
-        delta = self.saved_delta
-        grad_of_input = None
-        grad_of_target = None
+        grad_of_input = grad_of_target = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
-            grad_of_input = clamped_distance_grad_kernel(grad, input, target, reduction, 1.0, delta)
+            grad_of_input = clamped_distance_grad_kernel(
+                grad, input._array, target._array, self.saved_reduction, 1.0, self.saved_delta
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
-            grad_of_target = clamped_distance_grad_kernel(grad, target, input, reduction, 1.0, delta)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        delta = self.saved_delta
-        grad_of_input = None
-        grad_of_target = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            grad_of_input = F.clamped_distance_grad(grad, input, target, reduction, 1.0, delta)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            grad_of_target = F.clamped_distance_grad(grad, target, input, reduction, 1.0, delta)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
+            grad_of_target = clamped_distance_grad_kernel(
+                grad, target._array, input._array, self.saved_reduction, 1.0, self.saved_delta
+            )
+        return (grad_of_input, grad_of_target)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0, *, out: Any = None) -> Tensor:
     """As smooth_l1_loss, times `delta`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(huber_loss, (input, target, reduction, delta), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("huber_loss", out, huber_loss(input, target, reduction, delta))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(huber_loss, (input, target, reduction, delta), {"out": out})
-        input = as_tensor_argument("huber_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(huber_loss, (input, target, reduction, delta), {"out": out})
-        target = as_tensor_argument("huber_loss", "target", 2, target)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        if (taken := divert("huber_loss", (input, target, reduction, delta), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        if type(delta) is not float and type(delta) not in NUMBERS:
-            delta = plain_float(delta)
-        input_array = input._array
-        target_array = target._array
-        computed: Any = huber_loss_kernel(input_array, target_array, reduction, delta)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "huber_loss",
-            "input: Array; target: Array; reduction: int; delta: float",
-            (input, target, reduction, delta),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        delta = delta if type(delta) is float or type(delta) in NUMBERS else plain_float(delta)
+        computed: Any = huber_loss_kernel(input._array, target._array, reduction, delta)
+    except Exception as error:
+        raise refuse("huber_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or target._requires_grad):
-        node = new_node(HuberLossBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(HuberLossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_delta = delta
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, target):
-            carry_tangents(
-                result,
-                huber_loss_tangent,
-                (
-                    input,
-                    target,
-                    reduction,
-                    delta,
-                ),
-                (
-                    input,
-                    target,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("huber_loss", result, (input, target, reduction, delta)) if process.diverted else result
 
 
-def huber_loss_tangent(
-    result: Any, input: Any, target: Any, reduction: Any, delta: Any, input_tangent: Any, target_tangent: Any
-) -> Any:
-    """Tangent of huber_loss."""
-    return double_pullback(
-        lambda xs: huber_loss(xs[0], xs[1], reduction, delta),
-        (
-            input,
-            target,
-        ),
-        (
-            input_tangent,
-            target_tangent,
-        ),
-    )
-
-
-class SoftMarginLossBackward0(Node):
-    """Gradient of soft_margin_loss."""
-
+class SoftMarginLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "reduction")
-    public_names = {"input": "self"}
+    operation = "soft_margin_loss"
+    tensor_names = ("input", "target")
+    value_names = ("reduction",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_reduction: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
-        target = target._array
-        grad_of_input = soft_margin_loss_grad_kernel(grad, input, target, reduction)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        target = self.unpack("target")
-        grad_of_input = F.soft_margin_loss_grad(grad, input, target, reduction)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
+        return (soft_margin_loss_grad_kernel(grads[0], input._array, target._array, self.saved_reduction),)
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = None) -> Tensor:
     """log(1 + exp(-target * input))."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(soft_margin_loss, (input, target, reduction), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("soft_margin_loss", out, soft_margin_loss(input, target, reduction))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(soft_margin_loss, (input, target, reduction), {"out": out})
-        input = as_tensor_argument("soft_margin_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(soft_margin_loss, (input, target, reduction), {"out": out})
-        target = as_tensor_argument("soft_margin_loss", "target", 2, target)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        if (taken := divert("soft_margin_loss", (input, target, reduction), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        input_array = input._array
-        target_array = target._array
-        computed: Any = soft_margin_loss_kernel(input_array, target_array, reduction)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "soft_margin_loss", "input: Array; target: Array; reduction: int", (input, target, reduction)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        computed: Any = soft_margin_loss_kernel(input._array, target._array, reduction)
+    except Exception as error:
+        raise refuse("soft_margin_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SoftMarginLossBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SoftMarginLossBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                soft_margin_loss_tangent,
-                (
-                    input,
-                    target,
-                    reduction,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("soft_margin_loss", result, (input, target, reduction)) if process.diverted else result
 
 
-def soft_margin_loss_tangent(result: Any, input: Any, target: Any, reduction: Any, input_tangent: Any) -> Any:
-    """Tangent of soft_margin_loss."""
-    return double_pullback(lambda xs: soft_margin_loss(xs[0], target, reduction), (input,), (input_tangent,))
-
-
-class BinaryCrossEntropyBackward0(Node):
-    """Gradient of binary_cross_entropy."""
-
+class BinaryCrossEntropyBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "weight", "reduction")
-    public_names = {"input": "self"}
+    operation = "binary_cross_entropy"
+    tensor_names = ("input", "target", "weight")
+    value_names = ("reduction",)
     fresh = (True, False)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_reduction: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        reduction = self.saved_reduction
-        grad_of_input = None
-        grad_of_target = None
+        grad_of_input = grad_of_target = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
             weight = self.saved_weight
             if self.saved_weight_version >= 0:
                 if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                     raise_stale(self, "weight")
                 weight = weight._array
-            grad_of_input = binary_cross_entropy_grad_kernel(grad, input, target, weight, reduction)
+            grad_of_input = binary_cross_entropy_grad_kernel(
+                grad, input._array, target._array, weight, self.saved_reduction
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             weight = self.saved_weight
             if self.saved_weight_version >= 0:
                 if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                     raise_stale(self, "weight")
                 weight = weight._array
-            grad_of_target = binary_cross_entropy_grad_target_kernel(grad, input, weight, reduction)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        grad_of_input = None
-        grad_of_target = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            weight = self.unpack("weight")
-            grad_of_input = F.binary_cross_entropy_grad(grad, input, target, weight, reduction)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            weight = self.unpack("weight")
-            grad_of_target = F.binary_cross_entropy_grad_target(grad, input, weight, reduction)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
-        self.saved_weight = None
+            grad_of_target = binary_cross_entropy_grad_target_kernel(grad, input._array, weight, self.saved_reduction)
+        return (grad_of_input, grad_of_target)
 
 
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, *, out: Any = None
 ) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("binary_cross_entropy", out, binary_cross_entropy(input, target, weight, reduction))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
-        input = as_tensor_argument("binary_cross_entropy", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
-        target = as_tensor_argument("binary_cross_entropy", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(binary_cross_entropy, (input, target, weight, reduction), {"out": out})
-        weight = as_tensor_argument("binary_cross_entropy", "weight", 3, weight)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("binary_cross_entropy", (input, target, weight, reduction), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = binary_cross_entropy_kernel(input_array, target_array, weight_array, reduction)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "binary_cross_entropy",
-            "input: Array; target: Array; weight: Array | None; reduction: int",
-            (input, target, weight, reduction),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        computed: Any = binary_cross_entropy_kernel(
+            input._array, target._array, None if weight is None else weight._array, reduction
+        )
+    except Exception as error:
+        raise refuse("binary_cross_entropy", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or target._requires_grad):
-        node = new_node(BinaryCrossEntropyBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(BinaryCrossEntropyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
@@ -807,80 +350,28 @@ def binary_cross_entropy(
         if weight is not None:
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, target):
-            carry_tangents(
-                result,
-                binary_cross_entropy_tangent,
-                (
-                    input,
-                    target,
-                    weight,
-                    reduction,
-                ),
-                (
-                    input,
-                    target,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("binary_cross_entropy", result, (input, target, weight, reduction)) if process.diverted else result
 
 
-def binary_cross_entropy_tangent(
-    result: Any, input: Any, target: Any, weight: Any, reduction: Any, input_tangent: Any, target_tangent: Any
-) -> Any:
-    """Tangent of binary_cross_entropy."""
-    return double_pullback(
-        lambda xs: binary_cross_entropy(xs[0], xs[1], weight, reduction),
-        (
-            input,
-            target,
-        ),
-        (
-            input_tangent,
-            target_tangent,
-        ),
-    )
-
-
-class BinaryCrossEntropyWithLogitsBackward0(Node):
-    """Gradient of binary_cross_entropy_with_logits."""
-
+class BinaryCrossEntropyWithLogitsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "weight", "pos_weight", "reduction")
-    public_names = {"input": "self"}
+    operation = "binary_cross_entropy_with_logits"
+    tensor_names = ("input", "target", "weight", "pos_weight")
+    value_names = ("reduction",)
     fresh = (True, False)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_pos_weight: Any = None
-    saved_pos_weight_version: int = -1
-    saved_reduction: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        reduction = self.saved_reduction
-        grad_of_input = None
-        grad_of_target = None
+        grad_of_input = grad_of_target = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
             weight = self.saved_weight
             if self.saved_weight_version >= 0:
                 if weight._counter is not None and weight._counter.value != self.saved_weight_version:
@@ -891,16 +382,16 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
                 if pos_weight._counter is not None and pos_weight._counter.value != self.saved_pos_weight_version:
                     raise_stale(self, "pos_weight")
                 pos_weight = pos_weight._array
-            grad_of_input = logits_grad_kernel(grad, input, target, weight, pos_weight, reduction)
+            grad_of_input = logits_grad_kernel(
+                grad, input._array, target._array, weight, pos_weight, self.saved_reduction
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             target = self.saved_target
             if target._counter is not None and target._counter.value != self.saved_target_version:
                 raise_stale(self, "target")
-            target = target._array
             weight = self.saved_weight
             if self.saved_weight_version >= 0:
                 if weight._counter is not None and weight._counter.value != self.saved_weight_version:
@@ -911,42 +402,10 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
                 if pos_weight._counter is not None and pos_weight._counter.value != self.saved_pos_weight_version:
                     raise_stale(self, "pos_weight")
                 pos_weight = pos_weight._array
-            grad_of_target = logits_grad_target_kernel(grad, input, target, weight, pos_weight, reduction)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        grad_of_input = None
-        grad_of_target = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            weight = self.unpack("weight")
-            pos_weight = self.unpack("pos_weight")
-            grad_of_input = F.logits_grad(grad, input, target, weight, pos_weight, reduction)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            target = self.unpack("target")
-            weight = self.unpack("weight")
-            pos_weight = self.unpack("pos_weight")
-            grad_of_target = F.logits_grad_target(grad, input, target, weight, pos_weight, reduction)
-        return (
-            grad_of_input,
-            grad_of_target,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
-        self.saved_weight = None
-        self.saved_pos_weight = None
+            grad_of_target = logits_grad_target_kernel(
+                grad, input._array, target._array, weight, pos_weight, self.saved_reduction
+            )
+        return (grad_of_input, grad_of_target)
 
 
 def binary_cross_entropy_with_logits(
@@ -959,75 +418,37 @@ def binary_cross_entropy_with_logits(
     out: Any = None,
 ) -> Tensor:
     """binary_cross_entropy of the sigmoid of `input`, computed without overflow."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out(
-            "binary_cross_entropy_with_logits",
-            out,
-            binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction),
-        )
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
-            )
-        input = as_tensor_argument("binary_cross_entropy_with_logits", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(
-                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
-            )
-        target = as_tensor_argument("binary_cross_entropy_with_logits", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(
-                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
-            )
-        weight = as_tensor_argument("binary_cross_entropy_with_logits", "weight", 3, weight)
-    if pos_weight is not None and not isinstance(pos_weight, TensorBase):
-        if is_foreign(pos_weight):
-            return ask_foreign(
-                binary_cross_entropy_with_logits, (input, target, weight, pos_weight, reduction), {"out": out}
-            )
-        pos_weight = as_tensor_argument("binary_cross_entropy_with_logits", "pos_weight", 4, pos_weight)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+        or (pos_weight is not None and not isinstance(pos_weight, TensorBase))
+    ):
+        if (taken := divert("binary_cross_entropy_with_logits", locals(), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        pos_weight_array = None if pos_weight is None else pos_weight._array
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
         computed: Any = binary_cross_entropy_with_logits_kernel(
-            input_array, target_array, weight_array, pos_weight_array, reduction
+            input._array,
+            target._array,
+            None if weight is None else weight._array,
+            None if pos_weight is None else pos_weight._array,
+            reduction,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "binary_cross_entropy_with_logits",
-            "input: Array; target: Array; weight: Array | None; pos_weight: Array | None; reduction: int",
-            (input, target, weight, pos_weight, reduction),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("binary_cross_entropy_with_logits", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or target._requires_grad):
-        node = new_node(BinaryCrossEntropyWithLogitsBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(BinaryCrossEntropyWithLogitsBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (target._edge or gradient_edge(target)) if target._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
@@ -1039,116 +460,34 @@ def binary_cross_entropy_with_logits(
         if pos_weight is not None:
             node.saved_pos_weight_version = pos_weight._counter.value if pos_weight._counter is not None else 0
         node.saved_reduction = reduction
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, target):
-            carry_tangents(
-                result,
-                binary_cross_entropy_with_logits_tangent,
-                (
-                    input,
-                    target,
-                    weight,
-                    pos_weight,
-                    reduction,
-                ),
-                (
-                    input,
-                    target,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("binary_cross_entropy_with_logits", result, locals()) if process.diverted else result
 
 
-def binary_cross_entropy_with_logits_tangent(
-    result: Any,
-    input: Any,
-    target: Any,
-    weight: Any,
-    pos_weight: Any,
-    reduction: Any,
-    input_tangent: Any,
-    target_tangent: Any,
-) -> Any:
-    """Tangent of binary_cross_entropy_with_logits."""
-    return double_pullback(
-        lambda xs: binary_cross_entropy_with_logits(xs[0], xs[1], weight, pos_weight, reduction),
-        (
-            input,
-            target,
-        ),
-        (
-            input_tangent,
-            target_tangent,
-        ),
-    )
-
-
-class MultiMarginLossBackward0(Node):
-    """Gradient of multi_margin_loss."""
-
+class MultiMarginLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "weight", "p", "margin", "reduction")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_p: Any = None
-    saved_margin: Any = None
-    saved_reduction: Any = None
+    operation = "multi_margin_loss"
+    tensor_names = ("input", "target", "weight")
+    value_names = ("p", "margin", "reduction")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        margin = self.saved_margin
-        reduction = self.saved_reduction
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
-        target = target._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        grad_of_input = multi_margin_loss_grad_kernel(grad, input, target, p, margin, weight, reduction)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        margin = self.saved_margin
-        reduction = self.saved_reduction
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        target = self.unpack("target")
-        weight = self.unpack("weight")
-        grad_of_input = F.multi_margin_loss_grad(grad, input, target, p, margin, weight, reduction)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
-        self.saved_weight = None
+        return (
+            multi_margin_loss_grad_kernel(
+                grads[0], input._array, target._array, self.saved_p, self.saved_margin, weight, self.saved_reduction
+            ),
+        )
 
 
 def multi_margin_loss(
@@ -1162,55 +501,31 @@ def multi_margin_loss(
     out: Any = None,
 ) -> Tensor:
     """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("multi_margin_loss", out, multi_margin_loss(input, target, p, margin, weight, reduction))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
-        input = as_tensor_argument("multi_margin_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
-        target = as_tensor_argument("multi_margin_loss", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(multi_margin_loss, (input, target, p, margin, weight, reduction), {"out": out})
-        weight = as_tensor_argument("multi_margin_loss", "weight", 5, weight)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("multi_margin_loss", (input, target, p, margin, weight, reduction), out)) is not PROCEED:
+            return taken
     try:
-        if type(p) is not int:
-            p = plain_int(p)
-        if type(margin) is not float and type(margin) not in NUMBERS:
-            margin = plain_float(margin)
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = multi_margin_loss_kernel(input_array, target_array, p, margin, weight_array, reduction)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "multi_margin_loss",
-            "input: Array; target: Array; p: int; margin: float; weight: Array | None; reduction: int",
-            (input, target, p, margin, weight, reduction),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        p = p if type(p) is int else plain_int(p)
+        margin = margin if type(margin) is float or type(margin) in NUMBERS else plain_float(margin)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        computed: Any = multi_margin_loss_kernel(
+            input._array, target._array, p, margin, None if weight is None else weight._array, reduction
+        )
+    except Exception as error:
+        raise refuse("multi_margin_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MultiMarginLossBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MultiMarginLossBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
@@ -1221,305 +536,125 @@ def multi_margin_loss(
         node.saved_p = p
         node.saved_margin = margin
         node.saved_reduction = reduction
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                multi_margin_loss_tangent,
-                (
-                    input,
-                    target,
-                    p,
-                    margin,
-                    weight,
-                    reduction,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def multi_margin_loss_tangent(
-    result: Any, input: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: Any, input_tangent: Any
-) -> Any:
-    """Tangent of multi_margin_loss."""
-    return double_pullback(
-        lambda xs: multi_margin_loss(xs[0], target, p, margin, weight, reduction), (input,), (input_tangent,)
-    )
+    return finish("multi_margin_loss", result, locals()) if process.diverted else result
 
 
 def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Tensor:
     """What the slack of each class counts: nothing where there is none, and at the target; a matrix."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(multi_margin_weights, (input, target, p, margin, weight), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
-        input = as_tensor_argument("multi_margin_weights", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
-        target = as_tensor_argument("multi_margin_weights", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(multi_margin_weights, (input, target, p, margin, weight), {})
-        weight = as_tensor_argument("multi_margin_weights", "weight", 5, weight)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("multi_margin_weights", (input, target, p, margin, weight))) is not PROCEED:
+            return taken
     try:
-        if type(p) is not int:
-            p = plain_int(p)
-        if type(margin) is not float and type(margin) not in NUMBERS:
-            margin = plain_float(margin)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = multi_margin_weights_kernel(input_array, target_array, p, margin, weight_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "multi_margin_weights",
-            "input: Array; target: Array; p: int; margin: float; weight: Array | None",
-            (input, target, p, margin, weight),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        p = p if type(p) is int else plain_int(p)
+        margin = margin if type(margin) is float or type(margin) in NUMBERS else plain_float(margin)
+        computed: Any = multi_margin_weights_kernel(
+            input._array, target._array, p, margin, None if weight is None else weight._array
+        )
+    except Exception as error:
+        raise refuse("multi_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("multi_margin_weights", result, (input, target, p, margin, weight)) if process.diverted else result
 
 
-class MultilabelMarginLossBackward0(Node):
-    """Gradient of multilabel_margin_loss."""
-
+class MultilabelMarginLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "reduction")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_reduction: Any = None
+    operation = "multilabel_margin_loss"
+    tensor_names = ("input", "target")
+    value_names = ("reduction",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
-        target = target._array
-        grad_of_input = multilabel_margin_loss_grad_kernel(grad, input, target, reduction)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        target = self.unpack("target")
-        grad_of_input = F.multilabel_margin_loss_grad(grad, input, target, reduction)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
+        return (multilabel_margin_loss_grad_kernel(grads[0], input._array, target._array, self.saved_reduction),)
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = None) -> Tensor:
     """The slack by which classes outside of the target come within 1 of those inside, over the classes."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(multilabel_margin_loss, (input, target, reduction), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("multilabel_margin_loss", out, multilabel_margin_loss(input, target, reduction))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(multilabel_margin_loss, (input, target, reduction), {"out": out})
-        input = as_tensor_argument("multilabel_margin_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(multilabel_margin_loss, (input, target, reduction), {"out": out})
-        target = as_tensor_argument("multilabel_margin_loss", "target", 2, target)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        if (taken := divert("multilabel_margin_loss", (input, target, reduction), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        input_array = input._array
-        target_array = target._array
-        computed: Any = multilabel_margin_loss_kernel(input_array, target_array, reduction)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "multilabel_margin_loss", "input: Array; target: Array; reduction: int", (input, target, reduction)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        computed: Any = multilabel_margin_loss_kernel(input._array, target._array, reduction)
+    except Exception as error:
+        raise refuse("multilabel_margin_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MultilabelMarginLossBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MultilabelMarginLossBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                multilabel_margin_loss_tangent,
-                (
-                    input,
-                    target,
-                    reduction,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def multilabel_margin_loss_tangent(result: Any, input: Any, target: Any, reduction: Any, input_tangent: Any) -> Any:
-    """Tangent of multilabel_margin_loss."""
-    return double_pullback(lambda xs: multilabel_margin_loss(xs[0], target, reduction), (input,), (input_tangent,))
+    return finish("multilabel_margin_loss", result, (input, target, reduction)) if process.diverted else result
 
 
 def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
     """How much each class's score moves the loss of its sample."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(multilabel_margin_weights, (input, target), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(multilabel_margin_weights, (input, target), {})
-        input = as_tensor_argument("multilabel_margin_weights", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(multilabel_margin_weights, (input, target), {})
-        target = as_tensor_argument("multilabel_margin_weights", "target", 2, target)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
+        if (taken := divert("multilabel_margin_weights", (input, target))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        target_array = target._array
-        computed: Any = multilabel_margin_weights_kernel(input_array, target_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "multilabel_margin_weights", "input: Array; target: Array", (input, target)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = multilabel_margin_weights_kernel(input._array, target._array)
+    except Exception as error:
+        raise refuse("multilabel_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("multilabel_margin_weights", result, (input, target)) if process.diverted else result
 
 
-class CtcLossBackward0(Node):
-    """Gradient of ctc_loss."""
-
+class CtcLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("log_probs", "targets", "input_lengths", "target_lengths", "result", "blank", "zero_infinity")
-    saved_log_probs: Any = None
-    saved_log_probs_version: int = -1
-    saved_targets: Any = None
-    saved_targets_version: int = -1
-    saved_input_lengths: Any = None
-    saved_input_lengths_version: int = -1
-    saved_target_lengths: Any = None
-    saved_target_lengths_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_blank: Any = None
-    saved_zero_infinity: Any = None
+    operation = "ctc_loss"
+    tensor_names = ("log_probs", "targets", "input_lengths", "target_lengths", "result")
+    value_names = ("blank", "zero_infinity")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        blank = self.saved_blank
-        zero_infinity = self.saved_zero_infinity
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         log_probs = self.saved_log_probs
         if log_probs._counter is not None and log_probs._counter.value != self.saved_log_probs_version:
             raise_stale(self, "log_probs")
-        log_probs = log_probs._array
         targets = self.saved_targets
         if targets._counter is not None and targets._counter.value != self.saved_targets_version:
             raise_stale(self, "targets")
-        targets = targets._array
         input_lengths = self.saved_input_lengths
         if input_lengths._counter is not None and input_lengths._counter.value != self.saved_input_lengths_version:
             raise_stale(self, "input_lengths")
-        input_lengths = input_lengths._array
         target_lengths = self.saved_target_lengths
         if target_lengths._counter is not None and target_lengths._counter.value != self.saved_target_lengths_version:
             raise_stale(self, "target_lengths")
-        target_lengths = target_lengths._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_log_probs = ctc_loss_grad_kernel(
-            grad, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity
+        return (
+            ctc_loss_grad_kernel(
+                grads[0],
+                log_probs._array,
+                targets._array,
+                input_lengths._array,
+                target_lengths._array,
+                result._array,
+                self.saved_blank,
+                self.saved_zero_infinity,
+            ),
         )
-        return (grad_of_log_probs,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        blank = self.saved_blank
-        zero_infinity = self.saved_zero_infinity
-        if edges[0] is None:
-            return (None,)
-        log_probs = self.unpack("log_probs")
-        targets = self.unpack("targets")
-        input_lengths = self.unpack("input_lengths")
-        target_lengths = self.unpack("target_lengths")
-        result = self.unpack("result")
-        grad_of_log_probs = F.ctc_loss_grad(
-            grad, log_probs, targets, input_lengths, target_lengths, result, blank, zero_infinity
-        )
-        return (grad_of_log_probs,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_log_probs = None
-        self.saved_targets = None
-        self.saved_input_lengths = None
-        self.saved_target_lengths = None
-        self.saved_result = None
 
 
 def ctc_loss(
@@ -1531,58 +666,30 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the log likelihood of each target; `log_probs` is (T, N, C)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(log_probs, TensorBase):
-        if is_foreign(log_probs):
-            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
-        log_probs = as_tensor_argument("ctc_loss", "log_probs", 1, log_probs)
-    if not isinstance(targets, TensorBase):
-        if is_foreign(targets):
-            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
-        targets = as_tensor_argument("ctc_loss", "targets", 2, targets)
-    if not isinstance(input_lengths, TensorBase):
-        if is_foreign(input_lengths):
-            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
-        input_lengths = as_tensor_argument("ctc_loss", "input_lengths", 3, input_lengths)
-    if not isinstance(target_lengths, TensorBase):
-        if is_foreign(target_lengths):
-            return ask_foreign(ctc_loss, (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), {})
-        target_lengths = as_tensor_argument("ctc_loss", "target_lengths", 4, target_lengths)
-    if zero_infinity is not False and zero_infinity is not True:
-        raise not_a_bool("ctc_loss", "zero_infinity", zero_infinity)
+    if (
+        process.diverted
+        or not isinstance(log_probs, TensorBase)
+        or not isinstance(targets, TensorBase)
+        or not isinstance(input_lengths, TensorBase)
+        or not isinstance(target_lengths, TensorBase)
+        or type(zero_infinity) is not bool
+    ):
+        if (taken := divert("ctc_loss", locals())) is not PROCEED:
+            return taken
     try:
-        if type(blank) is not int:
-            blank = plain_int(blank)
-        log_probs_array = log_probs._array
-        targets_array = targets._array
-        input_lengths_array = input_lengths._array
-        target_lengths_array = target_lengths._array
+        blank = blank if type(blank) is int else plain_int(blank)
         computed: Any = ctc_loss_kernel(
-            log_probs_array, targets_array, input_lengths_array, target_lengths_array, blank, zero_infinity
+            log_probs._array, targets._array, input_lengths._array, target_lengths._array, blank, zero_infinity
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "ctc_loss",
-            "log_probs: Array; targets: Array; input_lengths: Array; target_lengths: Array; blank: int; zero_infinity: bool",
-            (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("ctc_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (log_probs._requires_grad):
-        node = new_node(CtcLossBackward0)
-        node.next_edges = ((log_probs._edge or gradient_edge(log_probs)) if log_probs._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if log_probs._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CtcLossBackward0)
+        node.next_edges = (log_probs._edge or gradient_edge(log_probs),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_log_probs = log_probs
         node.saved_log_probs_version = log_probs._counter.value if log_probs._counter is not None else 0
         node.saved_targets = targets
@@ -1593,79 +700,23 @@ def ctc_loss(
         node.saved_target_lengths_version = target_lengths._counter.value if target_lengths._counter is not None else 0
         node.saved_blank = blank
         node.saved_zero_infinity = zero_infinity
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(log_probs):
-            carry_tangents(
-                result,
-                ctc_loss_tangent,
-                (
-                    log_probs,
-                    targets,
-                    input_lengths,
-                    target_lengths,
-                    blank,
-                    zero_infinity,
-                ),
-                (log_probs,),
-            )
-        note_inference(result)
-    return result
+    return finish("ctc_loss", result, locals()) if process.diverted else result
 
 
-def ctc_loss_tangent(
-    result: Any,
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: Any,
-    zero_infinity: Any,
-    log_probs_tangent: Any,
-) -> Any:
-    """Tangent of ctc_loss."""
-    return double_pullback(
-        lambda xs: ctc_loss(xs[0], targets, input_lengths, target_lengths, blank, zero_infinity),
-        (log_probs,),
-        (log_probs_tangent,),
-    )
-
-
-class CtcLossGradBackward0(Node):
-    """Gradient of ctc_loss_grad."""
-
+class CtcLossGradBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "ctc_loss_grad"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        grad_of_input = None
-        grad_of_log_probs = None
+        grad_of_input = grad_of_log_probs = None
         if edges[0] is not None:
             raise derivative_not_implemented("_ctc_loss_backward")
         if edges[1] is not None:
             raise derivative_not_implemented("_ctc_loss_backward")
-        return (
-            grad_of_input,
-            grad_of_log_probs,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_log_probs = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("_ctc_loss_backward")
-        if edges[1] is not None:
-            raise derivative_not_implemented("_ctc_loss_backward")
-        return (
-            grad_of_input,
-            grad_of_log_probs,
-        )
+        return (grad_of_input, grad_of_log_probs)
 
 
 def ctc_loss_grad(
@@ -1679,177 +730,56 @@ def ctc_loss_grad(
     zero_infinity: bool,
 ) -> Tensor:
     """The gradient with respect to the logits of which `log_probs` are the log_softmax, as PyTorch defines it."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-        input = as_tensor_argument("ctc_loss_grad", "input", 1, input)
-    if not isinstance(log_probs, TensorBase):
-        if is_foreign(log_probs):
-            return ask_foreign(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-        log_probs = as_tensor_argument("ctc_loss_grad", "log_probs", 2, log_probs)
-    if not isinstance(targets, TensorBase):
-        if is_foreign(targets):
-            return ask_foreign(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-        targets = as_tensor_argument("ctc_loss_grad", "targets", 3, targets)
-    if not isinstance(input_lengths, TensorBase):
-        if is_foreign(input_lengths):
-            return ask_foreign(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-        input_lengths = as_tensor_argument("ctc_loss_grad", "input_lengths", 4, input_lengths)
-    if not isinstance(target_lengths, TensorBase):
-        if is_foreign(target_lengths):
-            return ask_foreign(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-        target_lengths = as_tensor_argument("ctc_loss_grad", "target_lengths", 5, target_lengths)
-    if not isinstance(losses, TensorBase):
-        if is_foreign(losses):
-            return ask_foreign(
-                ctc_loss_grad,
-                (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-                {},
-            )
-        losses = as_tensor_argument("ctc_loss_grad", "losses", 6, losses)
-    if zero_infinity is not False and zero_infinity is not True:
-        raise not_a_bool("ctc_loss_grad", "zero_infinity", zero_infinity)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(log_probs, TensorBase)
+        or not isinstance(targets, TensorBase)
+        or not isinstance(input_lengths, TensorBase)
+        or not isinstance(target_lengths, TensorBase)
+        or not isinstance(losses, TensorBase)
+        or type(zero_infinity) is not bool
+    ):
+        if (taken := divert("ctc_loss_grad", locals())) is not PROCEED:
+            return taken
     try:
-        if type(blank) is not int:
-            blank = plain_int(blank)
-        input_array = input._array
-        log_probs_array = log_probs._array
-        targets_array = targets._array
-        input_lengths_array = input_lengths._array
-        target_lengths_array = target_lengths._array
-        losses_array = losses._array
+        blank = blank if type(blank) is int else plain_int(blank)
         computed: Any = ctc_loss_grad_kernel(
-            input_array,
-            log_probs_array,
-            targets_array,
-            input_lengths_array,
-            target_lengths_array,
-            losses_array,
+            input._array,
+            log_probs._array,
+            targets._array,
+            input_lengths._array,
+            target_lengths._array,
+            losses._array,
             blank,
             zero_infinity,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "ctc_loss_grad",
-            "input: Array; log_probs: Array; targets: Array; input_lengths: Array; target_lengths: Array; losses: Array; blank: int; zero_infinity: bool",
-            (input, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("ctc_loss_grad", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or log_probs._requires_grad):
-        node = new_node(CtcLossGradBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or log_probs._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(CtcLossGradBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (log_probs._edge or gradient_edge(log_probs)) if log_probs._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, log_probs):
-            carry_tangents(
-                result,
-                ctc_loss_grad_tangent,
-                (
-                    input,
-                    log_probs,
-                    targets,
-                    input_lengths,
-                    target_lengths,
-                    losses,
-                    blank,
-                    zero_infinity,
-                ),
-                (
-                    input,
-                    log_probs,
-                ),
-            )
-        note_inference(result)
-    return result
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("ctc_loss_grad", result, locals()) if process.diverted else result
 
 
-def ctc_loss_grad_tangent(
-    result: Any,
-    input: Any,
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
-    losses: Any,
-    blank: Any,
-    zero_infinity: Any,
-    input_tangent: Any,
-    log_probs_tangent: Any,
-) -> Any:
-    """Tangent of ctc_loss_grad."""
-    raise forward_not_implemented("ctc_loss_grad")
-
-
-class NllLossBackward0(Node):
-    """Gradient of nll_loss."""
-
+class NllLossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "weight", "reduction", "ignore_index")
-    public_names = {"input": "self"}
+    operation = "nll_loss"
+    tensor_names = ("input", "target", "weight")
+    value_names = ("reduction", "ignore_index")
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_reduction: Any = None
-    saved_ignore_index: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        ignore_index = self.saved_ignore_index
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -1857,37 +787,24 @@ class NllLossBackward0(Node):
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
-        target = target._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        grad_of_input = tied_to_kernel(
-            nll_loss_grad_kernel(grad, target, weight, input_shape, reduction, ignore_index), input
+        return (
+            tied_to_kernel(
+                nll_loss_grad_kernel(
+                    grads[0],
+                    target._array,
+                    weight,
+                    self.saved_input_shape,
+                    self.saved_reduction,
+                    self.saved_ignore_index,
+                ),
+                input,
+            ),
         )
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        ignore_index = self.saved_ignore_index
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        target = self.unpack("target")
-        weight = self.unpack("weight")
-        grad_of_input = F.tied_to(F.nll_loss_grad(grad, target, weight, input_shape, reduction, ignore_index), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
-        self.saved_weight = None
 
 
 def nll_loss(
@@ -1900,53 +817,30 @@ def nll_loss(
     out: Any = None,
 ) -> Tensor:
     """Minus the input at the target's class, weighted; `input` is (C,), (N, C) or (N, C, d1, ...)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nll_loss", out, nll_loss(input, target, weight, reduction, ignore_index))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
-        input = as_tensor_argument("nll_loss", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
-        target = as_tensor_argument("nll_loss", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(nll_loss, (input, target, weight, reduction, ignore_index), {"out": out})
-        weight = as_tensor_argument("nll_loss", "weight", 3, weight)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("nll_loss", (input, target, weight, reduction, ignore_index), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        if type(ignore_index) is not int:
-            ignore_index = plain_int(ignore_index)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = nll_loss_kernel(input_array, target_array, weight_array, reduction, ignore_index)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "nll_loss",
-            "input: Array; target: Array; weight: Array | None; reduction: int; ignore_index: int",
-            (input, target, weight, reduction, ignore_index),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        ignore_index = ignore_index if type(ignore_index) is int else plain_int(ignore_index)
+        computed: Any = nll_loss_kernel(
+            input._array, target._array, None if weight is None else weight._array, reduction, ignore_index
+        )
+    except Exception as error:
+        raise refuse("nll_loss", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NllLossBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NllLossBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
@@ -1957,63 +851,21 @@ def nll_loss(
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                nll_loss_tangent,
-                (
-                    input,
-                    target,
-                    weight,
-                    reduction,
-                    ignore_index,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("nll_loss", result, (input, target, weight, reduction, ignore_index)) if process.diverted else result
 
 
-def nll_loss_tangent(
-    result: Any, input: Any, target: Any, weight: Any, reduction: Any, ignore_index: Any, input_tangent: Any
-) -> Any:
-    """Tangent of nll_loss."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return nll_loss(input_tangent, target, weight, reduction, ignore_index)
-
-
-class NllLoss2dNode(Node):
-    """Gradient of nll_loss2d."""
-
+class NllLoss2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "target", "weight", "reduction", "ignore_index")
-    public_names = {"input": "self"}
+    operation = "nll_loss2d"
+    shown = "NllLoss2DBackward0"
+    tensor_names = ("input", "target", "weight")
+    value_names = ("reduction", "ignore_index")
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_reduction: Any = None
-    saved_ignore_index: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        ignore_index = self.saved_ignore_index
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -2021,40 +873,24 @@ class NllLoss2dNode(Node):
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
-        target = target._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        grad_of_input = tied_to_kernel(
-            nll_loss_grad_kernel(grad, target, weight, input_shape, reduction, ignore_index), input
+        return (
+            tied_to_kernel(
+                nll_loss_grad_kernel(
+                    grads[0],
+                    target._array,
+                    weight,
+                    self.saved_input_shape,
+                    self.saved_reduction,
+                    self.saved_ignore_index,
+                ),
+                input,
+            ),
         )
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        ignore_index = self.saved_ignore_index
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        target = self.unpack("target")
-        weight = self.unpack("weight")
-        grad_of_input = F.tied_to(F.nll_loss_grad(grad, target, weight, input_shape, reduction, ignore_index), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_target = None
-        self.saved_weight = None
-
-
-NllLoss2dNode.__name__ = NllLoss2dNode.__qualname__ = "NllLoss2DBackward0"
 
 
 def nll_loss2d(
@@ -2067,53 +903,30 @@ def nll_loss2d(
     out: Any = None,
 ) -> Tensor:
     """nll_loss of images, under its own name as in PyTorch."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nll_loss2d", out, nll_loss2d(input, target, weight, reduction, ignore_index))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
-        input = as_tensor_argument("nll_loss2d", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
-        target = as_tensor_argument("nll_loss2d", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(nll_loss2d, (input, target, weight, reduction, ignore_index), {"out": out})
-        weight = as_tensor_argument("nll_loss2d", "weight", 3, weight)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("nll_loss2d", (input, target, weight, reduction, ignore_index), out)) is not PROCEED:
+            return taken
     try:
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        if type(ignore_index) is not int:
-            ignore_index = plain_int(ignore_index)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = nll_loss2d_kernel(input_array, target_array, weight_array, reduction, ignore_index)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "nll_loss2d",
-            "input: Array; target: Array; weight: Array | None; reduction: int; ignore_index: int",
-            (input, target, weight, reduction, ignore_index),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        ignore_index = ignore_index if type(ignore_index) is int else plain_int(ignore_index)
+        computed: Any = nll_loss2d_kernel(
+            input._array, target._array, None if weight is None else weight._array, reduction, ignore_index
+        )
+    except Exception as error:
+        raise refuse("nll_loss2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NllLoss2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NllLoss2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_target = target
@@ -2124,138 +937,57 @@ def nll_loss2d(
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                nll_loss2d_tangent,
-                (
-                    input,
-                    target,
-                    weight,
-                    reduction,
-                    ignore_index,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("nll_loss2d", result, locals()) if process.diverted else result
 
 
-def nll_loss2d_tangent(
-    result: Any, input: Any, target: Any, weight: Any, reduction: Any, ignore_index: Any, input_tangent: Any
-) -> Any:
-    """Tangent of nll_loss2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return nll_loss2d(input_tangent, target, weight, reduction, ignore_index)
-
-
-class NllLossGradBackward0(Node):
-    """Gradient of nll_loss_grad."""
-
+class NllLossGradBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("target", "weight", "reduction", "ignore_index")
-    saved_target: Any = None
-    saved_target_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_reduction: Any = None
-    saved_ignore_index: Any = None
+    operation = "nll_loss_grad"
+    tensor_names = ("target", "weight")
+    value_names = ("reduction", "ignore_index")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        ignore_index = self.saved_ignore_index
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         target = self.saved_target
         if target._counter is not None and target._counter.value != self.saved_target_version:
             raise_stale(self, "target")
-        target = target._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        grad_of_input = nll_loss_kernel(grad, target, weight, reduction, ignore_index)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        reduction = self.saved_reduction
-        ignore_index = self.saved_ignore_index
-        if edges[0] is None:
-            return (None,)
-        target = self.unpack("target")
-        weight = self.unpack("weight")
-        grad_of_input = F.nll_loss(grad, target, weight, reduction, ignore_index)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_target = None
-        self.saved_weight = None
+        return (nll_loss_kernel(grads[0], target._array, weight, self.saved_reduction, self.saved_ignore_index),)
 
 
 def nll_loss_grad(
     input: Tensor, target: Tensor, weight: Tensor | None, shape: Any, reduction: int, ignore_index: int
 ) -> Tensor:
     """The adjoint of nll_loss: the gradient `input` spread to the targets' classes."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
-        input = as_tensor_argument("nll_loss_grad", "input", 1, input)
-    if not isinstance(target, TensorBase):
-        if is_foreign(target):
-            return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
-        target = as_tensor_argument("nll_loss_grad", "target", 2, target)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(nll_loss_grad, (input, target, weight, shape, reduction, ignore_index), {})
-        weight = as_tensor_argument("nll_loss_grad", "weight", 3, weight)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(target, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("nll_loss_grad", (input, target, weight, shape, reduction, ignore_index))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(reduction) is not int:
-            reduction = plain_int(reduction)
-        if type(ignore_index) is not int:
-            ignore_index = plain_int(ignore_index)
-        input_array = input._array
-        target_array = target._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = nll_loss_grad_kernel(input_array, target_array, weight_array, shape, reduction, ignore_index)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "nll_loss_grad",
-            "input: Array; target: Array; weight: Array | None; shape: Shape; reduction: int; ignore_index: int",
-            (input, target, weight, shape, reduction, ignore_index),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        reduction = reduction if type(reduction) is int else plain_int(reduction)
+        ignore_index = ignore_index if type(ignore_index) is int else plain_int(ignore_index)
+        computed: Any = nll_loss_grad_kernel(
+            input._array, target._array, None if weight is None else weight._array, shape, reduction, ignore_index
+        )
+    except Exception as error:
+        raise refuse("nll_loss_grad", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NllLossGradBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NllLossGradBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_weight = weight
@@ -2263,33 +995,4 @@ def nll_loss_grad(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                nll_loss_grad_tangent,
-                (
-                    input,
-                    target,
-                    weight,
-                    shape,
-                    reduction,
-                    ignore_index,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def nll_loss_grad_tangent(
-    result: Any, input: Any, target: Any, weight: Any, shape: Any, reduction: Any, ignore_index: Any, input_tangent: Any
-) -> Any:
-    """Tangent of nll_loss_grad."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return nll_loss_grad(input_tangent, target, weight, shape, reduction, ignore_index)
+    return finish("nll_loss_grad", result, locals()) if process.diverted else result

@@ -5,273 +5,126 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import lu_back as lu_back_kernel
-from pullback.generated.array_formulas import lu_factor_back as lu_factor_back_kernel
-from pullback.generated.array_formulas import lu_solve_back as lu_solve_back_kernel
-from pullback.generated.array_formulas import lu_unpack_back as lu_unpack_back_kernel
-from pullback.generated.array_formulas import matmul as matmul_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.lu import linalg_lu as linalg_lu_kernel
-from pullback.kernels.lu import linalg_lu_factor_ex as linalg_lu_factor_ex_kernel
-from pullback.kernels.lu import linalg_lu_solve as linalg_lu_solve_kernel
-from pullback.kernels.lu import lu_unpack as lu_unpack_kernel
-from pullback.kernels.lu import permute_rows as permute_rows_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.lu import (
+    linalg_lu as linalg_lu_kernel, linalg_lu_factor_ex as linalg_lu_factor_ex_kernel,
+    linalg_lu_solve as linalg_lu_solve_kernel, lu_unpack as lu_unpack_kernel, permute_rows as permute_rows_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    lu_back as lu_back_kernel, lu_factor_back as lu_factor_back_kernel, lu_solve_back as lu_solve_back_kernel,
+    lu_unpack_back as lu_unpack_back_kernel, matmul as matmul_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
+    switches, zero_grad_array,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgLuFactorExBackward0(Node):
-    """Gradient of linalg_lu_factor_ex."""
-
+class LinalgLuFactorExBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("LU", "pivots")
+    operation = "linalg_lu_factor_ex"
+    tensor_names = ("LU", "pivots")
     output_count = 3
-    saved_LU: Any = None
-    saved_LU_version: int = -1
-    saved_pivots: Any = None
-    saved_pivots_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         LU = self.saved_LU
         if LU._counter is not None and LU._counter.value != self.saved_LU_version:
             raise_stale(self, "LU")
-        LU = LU._array
         pivots = self.saved_pivots
         if pivots._counter is not None and pivots._counter.value != self.saved_pivots_version:
             raise_stale(self, "pivots")
-        pivots = pivots._array
-        grad_of_A = lu_factor_back_kernel(grad, LU, pivots)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        LU = self.unpack("LU")
-        pivots = self.unpack("pivots")
-        grad_of_A = F.lu_factor_back(grad, LU, pivots)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_LU = None
-        self.saved_pivots = None
+        return (lu_factor_back_kernel(grads[0], LU._array, pivots._array),)
 
 
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """L and U in one matrix, the pivots, and where the diagonal of U has its first zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_lu_factor_ex, (A,), {"pivot": pivot, "check_errors": check_errors, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_lu_factor_ex", out, linalg_lu_factor_ex(A, pivot=pivot, check_errors=check_errors))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_lu_factor_ex, (A,), {"pivot": pivot, "check_errors": check_errors, "out": out})
-        A = as_tensor_argument("linalg_lu_factor_ex", "A", 1, A)
-    if pivot is not False and pivot is not True:
-        raise not_a_bool("linalg_lu_factor_ex", "pivot", pivot)
-    if check_errors is not False and check_errors is not True:
-        raise not_a_bool("linalg_lu_factor_ex", "check_errors", check_errors)
-    A_array = A._array
-    LU_value, pivots_value, info_value = linalg_lu_factor_ex_kernel(A_array, pivot=pivot, check_errors=check_errors)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(A, TensorBase)
+        or type(pivot) is not bool
+        or type(check_errors) is not bool
+    ):
+        if (taken := divert("linalg_lu_factor_ex", (A, pivot, check_errors), out)) is not PROCEED:
+            return taken
+    LU_value, pivots_value, info_value = linalg_lu_factor_ex_kernel(A._array, pivot=pivot, check_errors=check_errors)
     LU = new_tensor(as_array(LU_value))
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgLuFactorExBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((LU, pivots, info))
-        LU._requires_grad = True
-        LU._edge = (node, 0)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgLuFactorExBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((LU, pivots, info))
+        LU._requires_grad, LU._edge = True, (node, 0)
         node.saved_LU = SavedOutput(LU, 0)
         node.saved_LU_version = 0
         node.saved_pivots = SavedOutput(pivots, 1)
         node.saved_pivots_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (LU, pivots, info),
-                linalg_lu_factor_ex_tangent,
-                (
-                    A,
-                    pivot,
-                    check_errors,
-                ),
-                (A,),
-            )
-        note_inference((LU, pivots, info))
-    return (LU, pivots, info)
+    return finish("linalg_lu_factor_ex", (LU, pivots, info), locals()) if process.diverted else (LU, pivots, info)
 
 
-def linalg_lu_factor_ex_tangent(result: Any, A: Any, pivot: Any, check_errors: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_lu_factor_ex."""
-    return double_pullback(
-        lambda xs: linalg_lu_factor_ex(xs[0], pivot=pivot, check_errors=check_errors), (A,), (A_tangent,)
-    )
-
-
-class LinalgLuBackward0(Node):
-    """Gradient of linalg_lu."""
-
+class LinalgLuBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("P", "L", "U")
+    operation = "linalg_lu"
+    tensor_names = ("P", "L", "U")
     output_count = 3
-    saved_P: Any = None
-    saved_P_version: int = -1
-    saved_L: Any = None
-    saved_L_version: int = -1
-    saved_U: Any = None
-    saved_U_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_L = grads[1]
         if grad_L is None:
             grad_L = zero_grad_array(self, 1)
         grad_U = grads[2]
         if grad_U is None:
             grad_U = zero_grad_array(self, 2)
-        if edges[0] is None:
-            return (None,)
         P = self.saved_P
         if P._counter is not None and P._counter.value != self.saved_P_version:
             raise_stale(self, "P")
-        P = P._array
         L = self.saved_L
         if L._counter is not None and L._counter.value != self.saved_L_version:
             raise_stale(self, "L")
-        L = L._array
         U = self.saved_U
         if U._counter is not None and U._counter.value != self.saved_U_version:
             raise_stale(self, "U")
-        U = U._array
-        grad_of_A = matmul_kernel(P, lu_back_kernel(grad_L, grad_U, L, U))
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_L = grads[1]
-        if grad_L is None:
-            grad_L = zero_grad_tensor(self, 1)
-        grad_U = grads[2]
-        if grad_U is None:
-            grad_U = zero_grad_tensor(self, 2)
-        if edges[0] is None:
-            return (None,)
-        P = self.unpack("P")
-        L = self.unpack("L")
-        U = self.unpack("U")
-        grad_of_A = F.matmul(P, F.lu_back(grad_L, grad_U, L, U))
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_P = None
-        self.saved_L = None
-        self.saved_U = None
+        return (matmul_kernel(P._array, lu_back_kernel(grad_L, grad_U, L._array, U._array)),)
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """P, L and U of A = PLU."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_lu, (A,), {"pivot": pivot, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_lu", out, linalg_lu(A, pivot=pivot))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_lu, (A,), {"pivot": pivot, "out": out})
-        A = as_tensor_argument("linalg_lu", "A", 1, A)
-    if pivot is not False and pivot is not True:
-        raise not_a_bool("linalg_lu", "pivot", pivot)
-    A_array = A._array
-    P_value, L_value, U_value = linalg_lu_kernel(A_array, pivot=pivot)
+    if process.diverted or out is not None or not isinstance(A, TensorBase) or type(pivot) is not bool:
+        if (taken := divert("linalg_lu", (A, pivot), out)) is not PROCEED:
+            return taken
+    P_value, L_value, U_value = linalg_lu_kernel(A._array, pivot=pivot)
     P = new_tensor(as_array(P_value))
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgLuBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((P, L, U))
-        L._requires_grad = True
-        L._edge = (node, 1)
-        U._requires_grad = True
-        U._edge = (node, 2)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgLuBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((P, L, U))
+        L._requires_grad, L._edge = True, (node, 1)
+        U._requires_grad, U._edge = True, (node, 2)
         node.saved_P = SavedOutput(P, 0)
         node.saved_P_version = 0
         node.saved_L = SavedOutput(L, 1)
         node.saved_L_version = 0
         node.saved_U = SavedOutput(U, 2)
         node.saved_U_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (P, L, U),
-                linalg_lu_tangent,
-                (
-                    A,
-                    pivot,
-                ),
-                (A,),
-            )
-        note_inference((P, L, U))
-    return (P, L, U)
+    return finish("linalg_lu", (P, L, U), (A, pivot)) if process.diverted else (P, L, U)
 
 
-def linalg_lu_tangent(result: Any, A: Any, pivot: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_lu."""
-    return double_pullback(lambda xs: linalg_lu(xs[0], pivot=pivot), (A,), (A_tangent,))
-
-
-class LuUnpackBackward0(Node):
-    """Gradient of lu_unpack."""
-
+class LuUnpackBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("unpack_data",)
+    operation = "lu_unpack"
+    value_names = ("unpack_data",)
+    fact_names = ("LU_data_shape",)
     output_count = 3
-    saved_unpack_data: Any = None
-    saved_LU_data_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad_L = grads[1]
@@ -280,240 +133,98 @@ class LuUnpackBackward0(Node):
         grad_U = grads[2]
         if grad_U is None:
             grad_U = zero_grad_array(self, 2)
-        unpack_data = self.saved_unpack_data
-        LU_data_shape = self.saved_LU_data_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_LU_data = lu_unpack_back_kernel(grad_L, grad_U, LU_data_shape, unpack_data)
-        return (grad_of_LU_data,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad_L = grads[1]
-        if grad_L is None:
-            grad_L = zero_grad_tensor(self, 1)
-        grad_U = grads[2]
-        if grad_U is None:
-            grad_U = zero_grad_tensor(self, 2)
-        unpack_data = self.saved_unpack_data
-        LU_data_shape = self.saved_LU_data_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_LU_data = F.lu_unpack_back(grad_L, grad_U, LU_data_shape, unpack_data)
-        return (grad_of_LU_data,)
+        return (lu_unpack_back_kernel(grad_L, grad_U, self.saved_LU_data_shape, self.saved_unpack_data),)
 
 
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
     """P, L and U from what lu_factor returns."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("lu_unpack", out, lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
-    if not isinstance(LU_data, TensorBase):
-        if is_foreign(LU_data):
-            return ask_foreign(lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), {"out": out})
-        LU_data = as_tensor_argument("lu_unpack", "LU_data", 1, LU_data)
-    if not isinstance(LU_pivots, TensorBase):
-        if is_foreign(LU_pivots):
-            return ask_foreign(lu_unpack, (LU_data, LU_pivots, unpack_data, unpack_pivots), {"out": out})
-        LU_pivots = as_tensor_argument("lu_unpack", "LU_pivots", 2, LU_pivots)
-    if unpack_data is not False and unpack_data is not True:
-        raise not_a_bool("lu_unpack", "unpack_data", unpack_data)
-    if unpack_pivots is not False and unpack_pivots is not True:
-        raise not_a_bool("lu_unpack", "unpack_pivots", unpack_pivots)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(LU_data, TensorBase)
+        or not isinstance(LU_pivots, TensorBase)
+        or type(unpack_data) is not bool
+        or type(unpack_pivots) is not bool
+    ):
+        if (taken := divert("lu_unpack", (LU_data, LU_pivots, unpack_data, unpack_pivots), out)) is not PROCEED:
+            return taken
     try:
-        LU_data_array = LU_data._array
-        LU_pivots_array = LU_pivots._array
-        P_value, L_value, U_value = lu_unpack_kernel(LU_data_array, LU_pivots_array, unpack_data, unpack_pivots)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "lu_unpack",
-            "LU_data: Array; LU_pivots: Array; unpack_data: bool; unpack_pivots: bool",
-            (LU_data, LU_pivots, unpack_data, unpack_pivots),
-        ) from None
+        P_value, L_value, U_value = lu_unpack_kernel(LU_data._array, LU_pivots._array, unpack_data, unpack_pivots)
+    except Exception as error:
+        raise refuse("lu_unpack", error, locals()) from None
     P = new_tensor(as_array(P_value))
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
-    if record and (LU_data._requires_grad):
-        node = new_node(LuUnpackBackward0)
-        node.next_edges = ((LU_data._edge or gradient_edge(LU_data)) if LU_data._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((P, L, U))
+    if LU_data._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LuUnpackBackward0)
+        node.next_edges = (LU_data._edge or gradient_edge(LU_data),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((P, L, U))
+        L._requires_grad, L._edge = True, (node, 1)
+        U._requires_grad, U._edge = True, (node, 2)
         node.saved_unpack_data = unpack_data
         node.saved_LU_data_shape = LU_data._array.shape
-        L._requires_grad = True
-        L._edge = (node, 1)
-        U._requires_grad = True
-        U._edge = (node, 2)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(LU_data):
-            carry_tangents(
-                (P, L, U),
-                lu_unpack_tangent,
-                (
-                    LU_data,
-                    LU_pivots,
-                    unpack_data,
-                    unpack_pivots,
-                ),
-                (LU_data,),
-            )
-        note_inference((P, L, U))
-    return (P, L, U)
+    return finish("lu_unpack", (P, L, U), locals()) if process.diverted else (P, L, U)
 
 
-def lu_unpack_tangent(
-    result: Any, LU_data: Any, LU_pivots: Any, unpack_data: Any, unpack_pivots: Any, LU_data_tangent: Any
-) -> Any:
-    """Tangent of lu_unpack."""
-    return double_pullback(
-        lambda xs: lu_unpack(xs[0], LU_pivots, unpack_data, unpack_pivots), (LU_data,), (LU_data_tangent,)
-    )
-
-
-class PermuteRowsBackward0(Node):
-    """Gradient of permute_rows."""
-
+class PermuteRowsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("pivots", "inverse")
-    saved_pivots: Any = None
-    saved_pivots_version: int = -1
-    saved_inverse: Any = None
-    saved_input_shape: Any = None
+    operation = "permute_rows"
+    tensor_names = ("pivots",)
+    value_names = ("inverse",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        inverse = self.saved_inverse
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         pivots = self.saved_pivots
         if pivots._counter is not None and pivots._counter.value != self.saved_pivots_version:
             raise_stale(self, "pivots")
-        pivots = pivots._array
-        grad_of_input = sum_to_kernel(permute_rows_kernel(grad, pivots, not inverse), input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        inverse = self.saved_inverse
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        pivots = self.unpack("pivots")
-        grad_of_input = F.sum_to(F.permute_rows(grad, pivots, not inverse), input_shape)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_pivots = None
+        return (
+            sum_to_kernel(permute_rows_kernel(grads[0], pivots._array, not self.saved_inverse), self.saved_input_shape),
+        )
 
 
 def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
     """The rows exchanged as pivots say: the transpose of P times `input`; P itself if `inverse`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(permute_rows, (input, pivots, inverse), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(permute_rows, (input, pivots, inverse), {})
-        input = as_tensor_argument("permute_rows", "input", 1, input)
-    if not isinstance(pivots, TensorBase):
-        if is_foreign(pivots):
-            return ask_foreign(permute_rows, (input, pivots, inverse), {})
-        pivots = as_tensor_argument("permute_rows", "pivots", 2, pivots)
-    if inverse is not False and inverse is not True:
-        raise not_a_bool("permute_rows", "inverse", inverse)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(pivots, TensorBase)
+        or type(inverse) is not bool
+    ):
+        if (taken := divert("permute_rows", (input, pivots, inverse))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        pivots_array = pivots._array
-        computed: Any = permute_rows_kernel(input_array, pivots_array, inverse)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "permute_rows", "input: Array; pivots: Array; inverse: bool", (input, pivots, inverse)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = permute_rows_kernel(input._array, pivots._array, inverse)
+    except Exception as error:
+        raise refuse("permute_rows", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PermuteRowsBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PermuteRowsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_pivots = pivots
         node.saved_pivots_version = pivots._counter.value if pivots._counter is not None else 0
         node.saved_inverse = inverse
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                permute_rows_tangent,
-                (
-                    input,
-                    pivots,
-                    inverse,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("permute_rows", result, (input, pivots, inverse)) if process.diverted else result
 
 
-def permute_rows_tangent(result: Any, input: Any, pivots: Any, inverse: Any, input_tangent: Any) -> Any:
-    """Tangent of permute_rows."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return permute_rows(input_tangent, pivots, inverse)
-
-
-class LinalgLuSolveBackward0(Node):
-    """Gradient of linalg_lu_solve."""
-
+class LinalgLuSolveBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("LU", "pivots", "result", "left", "adjoint")
-    saved_LU: Any = None
-    saved_LU_version: int = -1
-    saved_pivots: Any = None
-    saved_pivots_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_left: Any = None
-    saved_adjoint: Any = None
-    saved_B_shape: Any = None
-    saved_LU_shape: Any = None
+    operation = "linalg_lu_solve"
+    tensor_names = ("LU", "pivots", "result")
+    value_names = ("left", "adjoint")
+    fact_names = ("B_shape", "LU_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        left = self.saved_left
-        adjoint = self.saved_adjoint
-        B_shape = self.saved_B_shape
-        LU_shape = self.saved_LU_shape
         LU = self.saved_LU
         if LU._counter is not None and LU._counter.value != self.saved_LU_version:
             raise_stale(self, "LU")
@@ -522,106 +233,48 @@ class LinalgLuSolveBackward0(Node):
         if pivots._counter is not None and pivots._counter.value != self.saved_pivots_version:
             raise_stale(self, "pivots")
         pivots = pivots._array
-        to_B = linalg_lu_solve_kernel(LU, pivots, grad, left=left, adjoint=not adjoint)
+        to_B = linalg_lu_solve_kernel(LU, pivots, grad, left=self.saved_left, adjoint=not self.saved_adjoint)
         grad_of_LU = None
-        grad_of_B = None
         if edges[0] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_LU = sum_to_kernel(lu_solve_back_kernel(to_B, result, LU, pivots, left, adjoint), LU_shape)
-        if edges[1] is not None:
-            grad_of_B = sum_to_kernel(to_B, B_shape)
-        return (
-            grad_of_LU,
-            grad_of_B,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        left = self.saved_left
-        adjoint = self.saved_adjoint
-        B_shape = self.saved_B_shape
-        LU_shape = self.saved_LU_shape
-        LU = self.unpack("LU")
-        pivots = self.unpack("pivots")
-        to_B = F.linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
-        grad_of_LU = None
-        grad_of_B = None
-        if edges[0] is not None:
-            result = self.unpack("result")
-            grad_of_LU = F.sum_to(F.lu_solve_back(to_B, result, LU, pivots, left, adjoint), LU_shape)
-        if edges[1] is not None:
-            grad_of_B = F.sum_to(to_B, B_shape)
-        return (
-            grad_of_LU,
-            grad_of_B,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_LU = None
-        self.saved_pivots = None
-        self.saved_result = None
+            grad_of_LU = sum_to_kernel(
+                lu_solve_back_kernel(to_B, result._array, LU, pivots, self.saved_left, self.saved_adjoint),
+                self.saved_LU_shape,
+            )
+        return (grad_of_LU, sum_to_kernel(to_B, self.saved_B_shape) if edges[1] is not None else None)
 
 
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Any = None
 ) -> Tensor:
     """X of AX = B (or XA = B, or with A's adjoint) from the LU factorization of A."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_lu_solve", out, linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint))
-    if not isinstance(LU, TensorBase):
-        if is_foreign(LU):
-            return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
-        LU = as_tensor_argument("linalg_lu_solve", "LU", 1, LU)
-    if not isinstance(pivots, TensorBase):
-        if is_foreign(pivots):
-            return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
-        pivots = as_tensor_argument("linalg_lu_solve", "pivots", 2, pivots)
-    if not isinstance(B, TensorBase):
-        if is_foreign(B):
-            return ask_foreign(linalg_lu_solve, (LU, pivots, B), {"left": left, "adjoint": adjoint, "out": out})
-        B = as_tensor_argument("linalg_lu_solve", "B", 3, B)
-    if left is not False and left is not True:
-        raise not_a_bool("linalg_lu_solve", "left", left)
-    if adjoint is not False and adjoint is not True:
-        raise not_a_bool("linalg_lu_solve", "adjoint", adjoint)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(LU, TensorBase)
+        or not isinstance(pivots, TensorBase)
+        or not isinstance(B, TensorBase)
+        or type(left) is not bool
+        or type(adjoint) is not bool
+    ):
+        if (taken := divert("linalg_lu_solve", (LU, pivots, B, left, adjoint), out)) is not PROCEED:
+            return taken
     try:
-        LU_array = LU._array
-        pivots_array = pivots._array
-        B_array = B._array
-        computed: Any = linalg_lu_solve_kernel(LU_array, pivots_array, B_array, left=left, adjoint=adjoint)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_lu_solve",
-            "LU: Array; pivots: Array; B: Array; *; left: bool; adjoint: bool",
-            (LU, pivots, B, left, adjoint),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_lu_solve_kernel(LU._array, pivots._array, B._array, left=left, adjoint=adjoint)
+    except Exception as error:
+        raise refuse("linalg_lu_solve", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (LU._requires_grad or B._requires_grad):
-        node = new_node(LinalgLuSolveBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (LU._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinalgLuSolveBackward0)
         node.next_edges = (
             (LU._edge or gradient_edge(LU)) if LU._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_LU = LU
         node.saved_LU_version = LU._counter.value if LU._counter is not None else 0
         node.saved_pivots = pivots
@@ -630,45 +283,6 @@ def linalg_lu_solve(
         node.saved_adjoint = adjoint
         node.saved_B_shape = B._array.shape
         node.saved_LU_shape = LU._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(LU, B):
-            carry_tangents(
-                result,
-                linalg_lu_solve_tangent,
-                (
-                    LU,
-                    pivots,
-                    B,
-                    left,
-                    adjoint,
-                ),
-                (
-                    LU,
-                    B,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def linalg_lu_solve_tangent(
-    result: Any, LU: Any, pivots: Any, B: Any, left: Any, adjoint: Any, LU_tangent: Any, B_tangent: Any
-) -> Any:
-    """Tangent of linalg_lu_solve."""
-    return double_pullback(
-        lambda xs: linalg_lu_solve(xs[0], pivots, xs[1], left=left, adjoint=adjoint),
-        (
-            LU,
-            B,
-        ),
-        (
-            LU_tangent,
-            B_tangent,
-        ),
-    )
+    return finish("linalg_lu_solve", result, (LU, pivots, B, left, adjoint)) if process.diverted else result

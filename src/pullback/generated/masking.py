@@ -5,149 +5,67 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import masked_keep as masked_keep_kernel
-from pullback.generated.array_formulas import strided_part as strided_part_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.indexing import select as select_kernel
-from pullback.kernels.indexing import slice_view as slice_view_kernel
-from pullback.kernels.masking import as_strided_scatter as as_strided_scatter_kernel
-from pullback.kernels.masking import diagonal_scatter as diagonal_scatter_kernel
-from pullback.kernels.masking import fill as fill_kernel
-from pullback.kernels.masking import fill_tensor as fill_tensor_kernel
-from pullback.kernels.masking import masked_fill as masked_fill_kernel
-from pullback.kernels.masking import masked_fill_tensor as masked_fill_tensor_kernel
-from pullback.kernels.masking import masked_scatter as masked_scatter_kernel
-from pullback.kernels.masking import masked_scatter_back as masked_scatter_back_kernel
-from pullback.kernels.masking import refill as refill_kernel
-from pullback.kernels.masking import refill_tensor as refill_tensor_kernel
-from pullback.kernels.masking import select_scatter as select_scatter_kernel
-from pullback.kernels.masking import slice_scatter as slice_scatter_kernel
-from pullback.kernels.masking import sum_where as sum_where_kernel
-from pullback.kernels.masking import zero as zero_kernel
+from pullback.kernels.indexing import select as select_kernel, slice_view as slice_view_kernel
+from pullback.kernels.masking import (
+    as_strided_scatter as as_strided_scatter_kernel, diagonal_scatter as diagonal_scatter_kernel, fill as fill_kernel,
+    fill_tensor as fill_tensor_kernel, masked_fill as masked_fill_kernel,
+    masked_fill_tensor as masked_fill_tensor_kernel, masked_scatter as masked_scatter_kernel,
+    masked_scatter_back as masked_scatter_back_kernel, refill as refill_kernel, refill_tensor as refill_tensor_kernel,
+    select_scatter as select_scatter_kernel, slice_scatter as slice_scatter_kernel, sum_where as sum_where_kernel,
+    zero as zero_kernel,
+)  # fmt: skip
 from pullback.kernels.reductions import sum as sum_kernel
-from pullback.kernels.shape import diagonal as diagonal_kernel
-from pullback.kernels.shape import expand as expand_kernel
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
-from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, missing_arguments, plain_float, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
-from pullback.typing import Scalar
+from pullback.kernels.shape import (
+    diagonal as diagonal_kernel, expand as expand_kernel, to_dtype as to_dtype_kernel,
+    zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import masked_keep as masked_keep_kernel, strided_part as strided_part_kernel
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
+    finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr, plain_float, plain_int, process,
+    raise_stale, refuse, switches, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class MaskedFillBackward0(Node):
-    """Gradient of masked_fill."""
-
+class MaskedFillBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mask",)
-    saved_mask: Any = None
-    saved_mask_version: int = -1
-    saved_input_shape: Any = None
+    operation = "masked_fill"
+    tensor_names = ("mask",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         mask = self.saved_mask
         if mask._counter is not None and mask._counter.value != self.saved_mask_version:
             raise_stale(self, "mask")
-        mask = mask._array
-        grad_of_input = sum_to_kernel(masked_fill_kernel(grad, mask, 0), input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        mask = self.unpack("mask")
-        grad_of_input = F.sum_to(F.masked_fill(grad, mask, 0), input_shape)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mask = None
+        return (sum_to_kernel(masked_fill_kernel(grads[0], mask._array, 0), self.saved_input_shape),)
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
     """A copy of `input` with a number where `mask` is true."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(masked_fill, (input, mask, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(masked_fill, (input, mask, value), {})
-        input = as_tensor_argument("masked_fill", "input", 1, input)
-    if not isinstance(mask, TensorBase):
-        if is_foreign(mask):
-            return ask_foreign(masked_fill, (input, mask, value), {})
-        mask = as_tensor_argument("masked_fill", "mask", 2, mask)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(mask, TensorBase):
+        if (taken := divert("masked_fill", (input, mask, value))) is not PROCEED:
+            return taken
     try:
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
-        input_array = input._array
-        mask_array = mask._array
-        computed: Any = masked_fill_kernel(input_array, mask_array, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "masked_fill", "input: Array; mask: Array; value: Scalar", (input, mask, value)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        computed: Any = masked_fill_kernel(input._array, mask._array, value)
+    except Exception as error:
+        raise refuse("masked_fill", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MaskedFillBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaskedFillBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                masked_fill_tangent,
-                (
-                    input,
-                    mask,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("masked_fill", result, (input, mask, value)) if process.diverted else result
 
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -155,143 +73,60 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return in_place(masked_fill, input, mask, value)
 
 
-def masked_fill_tangent(result: Any, input: Any, mask: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of masked_fill."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.masked_fill(input_tangent, mask, 0)
-
-
-class MaskedFillTensorNode(Node):
-    """Gradient of masked_fill_tensor."""
-
+class MaskedFillTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mask",)
-    saved_mask: Any = None
-    saved_mask_version: int = -1
-    saved_input_shape: Any = None
-    saved_value_dtype: Any = None
+    operation = "masked_fill_tensor"
+    shown = "MaskedFillBackward1"
+    tensor_names = ("mask",)
+    fact_names = ("input_shape", "value_dtype")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input_shape = self.saved_input_shape
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
+        grad_of_input = grad_of_value = None
         if edges[0] is not None:
             mask = self.saved_mask
             if mask._counter is not None and mask._counter.value != self.saved_mask_version:
                 raise_stale(self, "mask")
-            mask = mask._array
-            grad_of_input = sum_to_kernel(masked_fill_kernel(grad, mask, 0), input_shape)
+            grad_of_input = sum_to_kernel(masked_fill_kernel(grad, mask._array, 0), self.saved_input_shape)
         if edges[1] is not None:
             mask = self.saved_mask
             if mask._counter is not None and mask._counter.value != self.saved_mask_version:
                 raise_stale(self, "mask")
-            mask = mask._array
-            grad_of_value = to_dtype_kernel(sum_where_kernel(grad, mask), value_dtype)
-        return (
-            grad_of_input,
-            grad_of_value,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
-        if edges[0] is not None:
-            mask = self.unpack("mask")
-            grad_of_input = F.sum_to(F.masked_fill(grad, mask, 0), input_shape)
-        if edges[1] is not None:
-            mask = self.unpack("mask")
-            grad_of_value = F.to_dtype(F.sum_where(grad, mask), value_dtype)
-        return (
-            grad_of_input,
-            grad_of_value,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mask = None
-
-
-MaskedFillTensorNode.__name__ = MaskedFillTensorNode.__qualname__ = "MaskedFillBackward1"
+            grad_of_value = to_dtype_kernel(sum_where_kernel(grad, mask._array), self.saved_value_dtype)
+        return (grad_of_input, grad_of_value)
 
 
 def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """A copy of `input` with the value of a 0-dim tensor where `mask` is true."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(masked_fill_tensor, (input, mask, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(masked_fill_tensor, (input, mask, value), {})
-        input = as_tensor_argument("masked_fill_tensor", "input", 1, input)
-    if not isinstance(mask, TensorBase):
-        if is_foreign(mask):
-            return ask_foreign(masked_fill_tensor, (input, mask, value), {})
-        mask = as_tensor_argument("masked_fill_tensor", "mask", 2, mask)
-    if not isinstance(value, TensorBase):
-        if is_foreign(value):
-            return ask_foreign(masked_fill_tensor, (input, mask, value), {})
-        value = as_tensor_argument("masked_fill_tensor", "value", 3, value)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(mask, TensorBase)
+        or not isinstance(value, TensorBase)
+    ):
+        if (taken := divert("masked_fill_tensor", (input, mask, value))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mask_array = mask._array
-        value_array = value._array
-        computed: Any = masked_fill_tensor_kernel(input_array, mask_array, value_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "masked_fill_tensor", "input: Array; mask: Array; value: Array", (input, mask, value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = masked_fill_tensor_kernel(input._array, mask._array, value._array)
+    except Exception as error:
+        raise refuse("masked_fill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or value._requires_grad):
-        node = new_node(MaskedFillTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MaskedFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_value_dtype = value._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, value):
-            carry_tangents(
-                result,
-                masked_fill_tensor_tangent,
-                (
-                    input,
-                    mask,
-                    value,
-                ),
-                (
-                    input,
-                    value,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("masked_fill_tensor", result, (input, mask, value)) if process.diverted else result
 
 
 def masked_fill_tensor_(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
@@ -299,245 +134,96 @@ def masked_fill_tensor_(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     return in_place(masked_fill_tensor, input, mask, value)
 
 
-def masked_fill_tensor_tangent(
-    result: Any, input: Any, mask: Any, value: Any, input_tangent: Any, value_tangent: Any
-) -> Any:
-    """Tangent of masked_fill_tensor."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if value_tangent is None:
-        value_tangent = zeros_like_input(value)
-    return masked_fill_tensor(input_tangent, mask, value_tangent)
-
-
-class SumWhereBackward0(Node):
-    """Gradient of sum_where."""
-
+class SumWhereBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mask",)
-    saved_mask: Any = None
-    saved_mask_version: int = -1
-    saved_input_shape: Any = None
+    operation = "sum_where"
+    tensor_names = ("mask",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         mask = self.saved_mask
         if mask._counter is not None and mask._counter.value != self.saved_mask_version:
             raise_stale(self, "mask")
-        mask = mask._array
-        grad_of_input = masked_keep_kernel(expand_kernel(grad, input_shape), mask)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        mask = self.unpack("mask")
-        grad_of_input = F.masked_keep(F.expand(grad, input_shape), mask)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mask = None
+        return (masked_keep_kernel(expand_kernel(grads[0], self.saved_input_shape), mask._array),)
 
 
 def sum_where(input: Tensor, mask: Tensor) -> Tensor:
     """The sum of the elements where `mask` is true."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sum_where, (input, mask), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sum_where, (input, mask), {})
-        input = as_tensor_argument("sum_where", "input", 1, input)
-    if not isinstance(mask, TensorBase):
-        if is_foreign(mask):
-            return ask_foreign(sum_where, (input, mask), {})
-        mask = as_tensor_argument("sum_where", "mask", 2, mask)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(mask, TensorBase):
+        if (taken := divert("sum_where", (input, mask))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mask_array = mask._array
-        computed: Any = sum_where_kernel(input_array, mask_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "sum_where", "input: Array; mask: Array", (input, mask)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = sum_where_kernel(input._array, mask._array)
+    except Exception as error:
+        raise refuse("sum_where", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SumWhereBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SumWhereBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                sum_where_tangent,
-                (
-                    input,
-                    mask,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("sum_where", result, (input, mask)) if process.diverted else result
 
 
-def sum_where_tangent(result: Any, input: Any, mask: Any, input_tangent: Any) -> Any:
-    """Tangent of sum_where."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return sum_where(input_tangent, mask)
-
-
-class MaskedScatterBackward0(Node):
-    """Gradient of masked_scatter."""
-
+class MaskedScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mask",)
-    saved_mask: Any = None
-    saved_mask_version: int = -1
-    saved_input_shape: Any = None
-    saved_source_shape: Any = None
+    operation = "masked_scatter"
+    tensor_names = ("mask",)
+    fact_names = ("input_shape", "source_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input_shape = self.saved_input_shape
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
+        grad_of_input = grad_of_source = None
         if edges[0] is not None:
             mask = self.saved_mask
             if mask._counter is not None and mask._counter.value != self.saved_mask_version:
                 raise_stale(self, "mask")
-            mask = mask._array
-            grad_of_input = sum_to_kernel(masked_fill_kernel(grad, mask, 0), input_shape)
+            grad_of_input = sum_to_kernel(masked_fill_kernel(grad, mask._array, 0), self.saved_input_shape)
         if edges[1] is not None:
             mask = self.saved_mask
             if mask._counter is not None and mask._counter.value != self.saved_mask_version:
                 raise_stale(self, "mask")
-            mask = mask._array
-            grad_of_source = masked_scatter_back_kernel(grad, mask, source_shape)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
-        if edges[0] is not None:
-            mask = self.unpack("mask")
-            grad_of_input = F.sum_to(F.masked_fill(grad, mask, 0), input_shape)
-        if edges[1] is not None:
-            mask = self.unpack("mask")
-            grad_of_source = F.masked_scatter_back(grad, mask, source_shape)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mask = None
+            grad_of_source = masked_scatter_back_kernel(grad, mask._array, self.saved_source_shape)
+        return (grad_of_input, grad_of_source)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with the elements where `mask` is true taken, in order, from `source`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(masked_scatter, (input, mask, source), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(masked_scatter, (input, mask, source), {})
-        input = as_tensor_argument("masked_scatter", "input", 1, input)
-    if not isinstance(mask, TensorBase):
-        if is_foreign(mask):
-            return ask_foreign(masked_scatter, (input, mask, source), {})
-        mask = as_tensor_argument("masked_scatter", "mask", 2, mask)
-    if not isinstance(source, TensorBase):
-        if is_foreign(source):
-            return ask_foreign(masked_scatter, (input, mask, source), {})
-        source = as_tensor_argument("masked_scatter", "source", 3, source)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(mask, TensorBase)
+        or not isinstance(source, TensorBase)
+    ):
+        if (taken := divert("masked_scatter", (input, mask, source))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mask_array = mask._array
-        source_array = source._array
-        computed: Any = masked_scatter_kernel(input_array, mask_array, source_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "masked_scatter", "input: Array; mask: Array; source: Array", (input, mask, source)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = masked_scatter_kernel(input._array, mask._array, source._array)
+    except Exception as error:
+        raise refuse("masked_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or source._requires_grad):
-        node = new_node(MaskedScatterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MaskedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_source_shape = source._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, source):
-            carry_tangents(
-                result,
-                masked_scatter_tangent,
-                (
-                    input,
-                    mask,
-                    source,
-                ),
-                (
-                    input,
-                    source,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("masked_scatter", result, (input, mask, source)) if process.diverted else result
 
 
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -545,56 +231,21 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return in_place(masked_scatter, input, mask, source)
 
 
-def masked_scatter_tangent(
-    result: Any, input: Any, mask: Any, source: Any, input_tangent: Any, source_tangent: Any
-) -> Any:
-    """Tangent of masked_scatter."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if source_tangent is None:
-        source_tangent = zeros_like_input(source)
-    return masked_scatter(input_tangent, mask, source_tangent)
-
-
-class SelectScatterBackward0(Node):
-    """Gradient of select_scatter."""
-
+class SelectScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "index")
-    saved_dim: Any = None
-    saved_index: Any = None
-    saved_src_shape: Any = None
+    operation = "select_scatter"
+    value_names = ("dim", "index")
+    fact_names = ("src_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        dim = self.saved_dim
-        index = self.saved_index
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = select_scatter_kernel(grad, zeros_in_shape_kernel(grad, src_shape), dim, index)
-        if edges[1] is not None:
-            grad_of_src = select_kernel(grad, dim, index)
         return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        index = self.saved_index
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = F.select_scatter(grad, F.zeros_in_shape(grad, src_shape), dim, index)
-        if edges[1] is not None:
-            grad_of_src = F.select(grad, dim, index)
-        return (
-            grad_of_input,
-            grad_of_src,
+            select_scatter_kernel(
+                grad, zeros_in_shape_kernel(grad, self.saved_src_shape), self.saved_dim, self.saved_index
+            )
+            if edges[0] is not None
+            else None,
+            select_kernel(grad, self.saved_dim, self.saved_index) if edges[1] is not None else None,
         )
 
 
@@ -604,134 +255,60 @@ def select_scatter(
     """A copy of `input` with `src` at one position of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("select_scatter", "dim")
-    if index is None:
-        raise missing_arguments("select_scatter", "index")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(select_scatter, (input, src, dim, index), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("select_scatter", out, select_scatter(input, src, dim, index))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(select_scatter, (input, src, dim, index), {"out": out})
-        input = as_tensor_argument("select_scatter", "input", 1, input)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(select_scatter, (input, src, dim, index), {"out": out})
-        src = as_tensor_argument("select_scatter", "src", 2, src)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(src, TensorBase)
+    ):
+        if (taken := divert("select_scatter", (input, src, dim, index), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(index) is not int:
-            index = plain_int(index)
-        input_array = input._array
-        src_array = src._array
-        computed: Any = select_scatter_kernel(input_array, src_array, dim, index)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "select_scatter", "input: Array; src: Array; dim: Dim; index: int", (input, src, dim, index)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        index = index if type(index) is int else plain_int(index)
+        computed: Any = select_scatter_kernel(input._array, src._array, dim, index)
+    except Exception as error:
+        raise refuse("select_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(SelectScatterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(SelectScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_index = index
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                select_scatter_tangent,
-                (
-                    input,
-                    src,
-                    dim,
-                    index,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("select_scatter", result, (input, src, dim, index)) if process.diverted else result
 
 
-def select_scatter_tangent(
-    result: Any, input: Any, src: Any, dim: Any, index: Any, input_tangent: Any, src_tangent: Any
-) -> Any:
-    """Tangent of select_scatter."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return select_scatter(input_tangent, src_tangent, dim, index)
-
-
-class SliceScatterBackward0(Node):
-    """Gradient of slice_scatter."""
-
+class SliceScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "start", "end", "step")
-    saved_dim: Any = None
-    saved_start: Any = None
-    saved_end: Any = None
-    saved_step: Any = None
-    saved_src_shape: Any = None
+    operation = "slice_scatter"
+    value_names = ("dim", "start", "end", "step")
+    fact_names = ("src_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        dim = self.saved_dim
-        start = self.saved_start
-        end = self.saved_end
-        step = self.saved_step
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = slice_scatter_kernel(grad, zeros_in_shape_kernel(grad, src_shape), dim, start, end, step)
-        if edges[1] is not None:
-            grad_of_src = slice_view_kernel(grad, dim, start, end, step)
         return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        start = self.saved_start
-        end = self.saved_end
-        step = self.saved_step
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = F.slice_scatter(grad, F.zeros_in_shape(grad, src_shape), dim, start, end, step)
-        if edges[1] is not None:
-            grad_of_src = F.slice_view(grad, dim, start, end, step)
-        return (
-            grad_of_input,
-            grad_of_src,
+            slice_scatter_kernel(
+                grad,
+                zeros_in_shape_kernel(grad, self.saved_src_shape),
+                self.saved_dim,
+                self.saved_start,
+                self.saved_end,
+                self.saved_step,
+            )
+            if edges[0] is not None
+            else None,
+            slice_view_kernel(grad, self.saved_dim, self.saved_start, self.saved_end, self.saved_step)
+            if edges[1] is not None
+            else None,
         )
 
 
@@ -749,516 +326,202 @@ def slice_scatter(
     """A copy of `input` with `src` in a slice of a dimension."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(slice_scatter, (input, src, dim, start, end, step), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("slice_scatter", out, slice_scatter(input, src, dim, start, end, step))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(slice_scatter, (input, src, dim, start, end, step), {"out": out})
-        input = as_tensor_argument("slice_scatter", "input", 1, input)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(slice_scatter, (input, src, dim, start, end, step), {"out": out})
-        src = as_tensor_argument("slice_scatter", "src", 2, src)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(src, TensorBase):
+        if (taken := divert("slice_scatter", (input, src, dim, start, end, step), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(start) is not int and start is not None:
-            start = plain_int(start)
-        if type(end) is not int and end is not None:
-            end = plain_int(end)
-        if type(step) is not int:
-            step = plain_int(step)
-        input_array = input._array
-        src_array = src._array
-        computed: Any = slice_scatter_kernel(input_array, src_array, dim, start, end, step)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "slice_scatter",
-            "input: Array; src: Array; dim: Dim; start: int | None; end: int | None; step: int",
-            (input, src, dim, start, end, step),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        start = start if type(start) is int or start is None else plain_int(start)
+        end = end if type(end) is int or end is None else plain_int(end)
+        step = step if type(step) is int else plain_int(step)
+        computed: Any = slice_scatter_kernel(input._array, src._array, dim, start, end, step)
+    except Exception as error:
+        raise refuse("slice_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(SliceScatterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(SliceScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_start = start
         node.saved_end = end
         node.saved_step = step
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                slice_scatter_tangent,
-                (
-                    input,
-                    src,
-                    dim,
-                    start,
-                    end,
-                    step,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("slice_scatter", result, (input, src, dim, start, end, step)) if process.diverted else result
 
 
-def slice_scatter_tangent(
-    result: Any, input: Any, src: Any, dim: Any, start: Any, end: Any, step: Any, input_tangent: Any, src_tangent: Any
-) -> Any:
-    """Tangent of slice_scatter."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return slice_scatter(input_tangent, src_tangent, dim, start, end, step)
-
-
-class DiagonalScatterBackward0(Node):
-    """Gradient of diagonal_scatter."""
-
+class DiagonalScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("offset", "dim1", "dim2")
-    saved_offset: Any = None
-    saved_dim1: Any = None
-    saved_dim2: Any = None
-    saved_src_shape: Any = None
+    operation = "diagonal_scatter"
+    value_names = ("offset", "dim1", "dim2")
+    fact_names = ("src_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        offset = self.saved_offset
-        dim1 = self.saved_dim1
-        dim2 = self.saved_dim2
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = diagonal_scatter_kernel(grad, zeros_in_shape_kernel(grad, src_shape), offset, dim1, dim2)
-        if edges[1] is not None:
-            grad_of_src = diagonal_kernel(grad, offset, dim1, dim2)
         return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        offset = self.saved_offset
-        dim1 = self.saved_dim1
-        dim2 = self.saved_dim2
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = F.diagonal_scatter(grad, F.zeros_in_shape(grad, src_shape), offset, dim1, dim2)
-        if edges[1] is not None:
-            grad_of_src = F.diagonal(grad, offset, dim1, dim2)
-        return (
-            grad_of_input,
-            grad_of_src,
+            diagonal_scatter_kernel(
+                grad,
+                zeros_in_shape_kernel(grad, self.saved_src_shape),
+                self.saved_offset,
+                self.saved_dim1,
+                self.saved_dim2,
+            )
+            if edges[0] is not None
+            else None,
+            diagonal_kernel(grad, self.saved_offset, self.saved_dim1, self.saved_dim2)
+            if edges[1] is not None
+            else None,
         )
 
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
     """A copy of `input` with `src` on a diagonal."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(diagonal_scatter, (input, src, offset, dim1, dim2), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {})
-        input = as_tensor_argument("diagonal_scatter", "input", 1, input)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(diagonal_scatter, (input, src, offset, dim1, dim2), {})
-        src = as_tensor_argument("diagonal_scatter", "src", 2, src)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(src, TensorBase):
+        if (taken := divert("diagonal_scatter", (input, src, offset, dim1, dim2))) is not PROCEED:
+            return taken
     try:
-        if type(offset) is not int:
-            offset = plain_int(offset)
+        offset = offset if type(offset) is int else plain_int(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
-        input_array = input._array
-        src_array = src._array
-        computed: Any = diagonal_scatter_kernel(input_array, src_array, offset, dim1, dim2)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "diagonal_scatter",
-            "input: Array; src: Array; offset: int; dim1: Dim; dim2: Dim",
-            (input, src, offset, dim1, dim2),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = diagonal_scatter_kernel(input._array, src._array, offset, dim1, dim2)
+    except Exception as error:
+        raise refuse("diagonal_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(DiagonalScatterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(DiagonalScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_offset = offset
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                diagonal_scatter_tangent,
-                (
-                    input,
-                    src,
-                    offset,
-                    dim1,
-                    dim2,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("diagonal_scatter", result, (input, src, offset, dim1, dim2)) if process.diverted else result
 
 
-def diagonal_scatter_tangent(
-    result: Any, input: Any, src: Any, offset: Any, dim1: Any, dim2: Any, input_tangent: Any, src_tangent: Any
-) -> Any:
-    """Tangent of diagonal_scatter."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return diagonal_scatter(input_tangent, src_tangent, offset, dim1, dim2)
-
-
-class AsStridedScatterBackward0(Node):
-    """Gradient of as_strided_scatter."""
-
+class AsStridedScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("size", "stride", "storage_offset")
-    saved_size: Any = None
-    saved_stride: Any = None
-    saved_storage_offset: Any = None
-    saved_src_shape: Any = None
+    operation = "as_strided_scatter"
+    value_names = ("size", "stride", "storage_offset")
+    fact_names = ("src_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        size = self.saved_size
-        stride = self.saved_stride
-        storage_offset = self.saved_storage_offset
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = as_strided_scatter_kernel(
-                grad, zeros_in_shape_kernel(grad, src_shape), size, stride, storage_offset
+        return (
+            as_strided_scatter_kernel(
+                grad,
+                zeros_in_shape_kernel(grad, self.saved_src_shape),
+                self.saved_size,
+                self.saved_stride,
+                self.saved_storage_offset,
             )
-        if edges[1] is not None:
-            grad_of_src = strided_part_kernel(grad, size, stride, storage_offset)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        stride = self.saved_stride
-        storage_offset = self.saved_storage_offset
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = F.as_strided_scatter(grad, F.zeros_in_shape(grad, src_shape), size, stride, storage_offset)
-        if edges[1] is not None:
-            grad_of_src = F.strided_part(grad, size, stride, storage_offset)
-        return (
-            grad_of_input,
-            grad_of_src,
+            if edges[0] is not None
+            else None,
+            strided_part_kernel(grad, self.saved_size, self.saved_stride, self.saved_storage_offset)
+            if edges[1] is not None
+            else None,
         )
 
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """A copy of `input` with `src` in the strided window of its storage."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(as_strided_scatter, (input, src, size, stride, storage_offset), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {})
-        input = as_tensor_argument("as_strided_scatter", "input", 1, input)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(as_strided_scatter, (input, src, size, stride, storage_offset), {})
-        src = as_tensor_argument("as_strided_scatter", "src", 2, src)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(src, TensorBase):
+        if (taken := divert("as_strided_scatter", (input, src, size, stride, storage_offset))) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
         stride = as_shape(stride)
-        if type(storage_offset) is not int and storage_offset is not None:
-            storage_offset = plain_int(storage_offset)
-        input_array = input._array
-        src_array = src._array
-        computed: Any = as_strided_scatter_kernel(input_array, src_array, size, stride, storage_offset)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "as_strided_scatter",
-            "input: Array; src: Array; size: Shape; stride: Shape; storage_offset: int | None",
-            (input, src, size, stride, storage_offset),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        storage_offset = (
+            storage_offset if type(storage_offset) is int or storage_offset is None else plain_int(storage_offset)
+        )
+        computed: Any = as_strided_scatter_kernel(input._array, src._array, size, stride, storage_offset)
+    except Exception as error:
+        raise refuse("as_strided_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(AsStridedScatterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(AsStridedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_size = size
         node.saved_stride = stride
         node.saved_storage_offset = storage_offset
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                as_strided_scatter_tangent,
-                (
-                    input,
-                    src,
-                    size,
-                    stride,
-                    storage_offset,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("as_strided_scatter", result, locals()) if process.diverted else result
 
 
-def as_strided_scatter_tangent(
-    result: Any, input: Any, src: Any, size: Any, stride: Any, storage_offset: Any, input_tangent: Any, src_tangent: Any
-) -> Any:
-    """Tangent of as_strided_scatter."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return as_strided_scatter(input_tangent, src_tangent, size, stride, storage_offset)
-
-
-class FillBackward0(Node):
-    """Gradient of fill."""
-
+class FillBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "fill"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_in_shape_of_kernel(grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_in_shape_of(grad)
-        return (grad_of_input,)
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        return (zeros_in_shape_of_kernel(grads[0]),)
 
 
 def fill(input: Tensor, value: Scalar) -> Tensor:
     """One number in the shape of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fill, (input, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fill, (input, value), {})
-        input = as_tensor_argument("fill", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("fill", (input, value))) is not PROCEED:
+            return taken
     try:
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
-        input_array = input._array
-        computed: Any = fill_kernel(input_array, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "fill", "input: Array; value: Scalar", (input, value)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        computed: Any = fill_kernel(input._array, value)
+    except Exception as error:
+        raise refuse("fill", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FillBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                fill_tangent,
-                (
-                    input,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FillBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("fill", result, (input, value)) if process.diverted else result
 
 
-def fill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of fill."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_in_shape_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class RefillNode(Node):
-    """Gradient of refill."""
-
+class RefillNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "refill"
+    shown = "FillBackward2"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_in_shape_of_kernel(grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_in_shape_of(grad)
-        return (grad_of_input,)
-
-
-RefillNode.__name__ = RefillNode.__qualname__ = "FillBackward2"
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        return (zeros_in_shape_of_kernel(grads[0]),)
 
 
 def refill(input: Tensor, value: Scalar) -> Tensor:
     """As `fill`, whose in-place form PyTorch records under another name."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(refill, (input, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(refill, (input, value), {})
-        input = as_tensor_argument("refill", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("refill", (input, value))) is not PROCEED:
+            return taken
     try:
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
-        input_array = input._array
-        computed: Any = refill_kernel(input_array, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "refill", "input: Array; value: Scalar", (input, value)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        computed: Any = refill_kernel(input._array, value)
+    except Exception as error:
+        raise refuse("refill", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RefillNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                refill_tangent,
-                (
-                    input,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RefillNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("refill", result, (input, value)) if process.diverted else result
 
 
 def refill_(input: Tensor, value: Any) -> Tensor:
@@ -1266,216 +529,78 @@ def refill_(input: Tensor, value: Any) -> Tensor:
     return in_place(refill, input, value)
 
 
-def refill_tangent(result: Any, input: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of refill."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_in_shape_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class FillTensorNode(Node):
-    """Gradient of fill_tensor."""
-
+class FillTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_value_dtype: Any = None
+    operation = "fill_tensor"
+    shown = "FillBackward1"
+    fact_names = ("value_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
-        if edges[0] is not None:
-            grad_of_input = zeros_in_shape_of_kernel(grad)
-        if edges[1] is not None:
-            grad_of_value = to_dtype_kernel(sum_kernel(grad, None, False), value_dtype)
         return (
-            grad_of_input,
-            grad_of_value,
+            zeros_in_shape_of_kernel(grad) if edges[0] is not None else None,
+            to_dtype_kernel(sum_kernel(grad, None, False), self.saved_value_dtype) if edges[1] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
-        if edges[0] is not None:
-            grad_of_input = F.zeros_in_shape_of(grad)
-        if edges[1] is not None:
-            grad_of_value = F.to_dtype(F.sum(grad, None, False), value_dtype)
-        return (
-            grad_of_input,
-            grad_of_value,
-        )
-
-
-FillTensorNode.__name__ = FillTensorNode.__qualname__ = "FillBackward1"
 
 
 def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
     """The value of a 0-dim tensor in the shape of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fill_tensor, (input, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fill_tensor, (input, value), {})
-        input = as_tensor_argument("fill_tensor", "input", 1, input)
-    if not isinstance(value, TensorBase):
-        if is_foreign(value):
-            return ask_foreign(fill_tensor, (input, value), {})
-        value = as_tensor_argument("fill_tensor", "value", 2, value)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(value, TensorBase):
+        if (taken := divert("fill_tensor", (input, value))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        value_array = value._array
-        computed: Any = fill_tensor_kernel(input_array, value_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "fill_tensor", "input: Array; value: Array", (input, value)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = fill_tensor_kernel(input._array, value._array)
+    except Exception as error:
+        raise refuse("fill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or value._requires_grad):
-        node = new_node(FillTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(FillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_value_dtype = value._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, value):
-            carry_tangents(
-                result,
-                fill_tensor_tangent,
-                (
-                    input,
-                    value,
-                ),
-                (
-                    input,
-                    value,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("fill_tensor", result, (input, value)) if process.diverted else result
 
 
-def fill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any, value_tangent: Any) -> Any:
-    """Tangent of fill_tensor."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if value_tangent is None:
-        value_tangent = zeros_like_input(value)
-    return fill_tensor(input_tangent, value_tangent)
-
-
-class RefillTensorNode(Node):
-    """Gradient of refill_tensor."""
-
+class RefillTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_value_dtype: Any = None
+    operation = "refill_tensor"
+    shown = "FillBackward3"
+    fact_names = ("value_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
-        if edges[0] is not None:
-            grad_of_input = zeros_in_shape_of_kernel(grad)
-        if edges[1] is not None:
-            grad_of_value = to_dtype_kernel(sum_kernel(grad, None, False), value_dtype)
         return (
-            grad_of_input,
-            grad_of_value,
+            zeros_in_shape_of_kernel(grad) if edges[0] is not None else None,
+            to_dtype_kernel(sum_kernel(grad, None, False), self.saved_value_dtype) if edges[1] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
-        if edges[0] is not None:
-            grad_of_input = F.zeros_in_shape_of(grad)
-        if edges[1] is not None:
-            grad_of_value = F.to_dtype(F.sum(grad, None, False), value_dtype)
-        return (
-            grad_of_input,
-            grad_of_value,
-        )
-
-
-RefillTensorNode.__name__ = RefillTensorNode.__qualname__ = "FillBackward3"
 
 
 def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
     """As `fill_tensor`, whose in-place form PyTorch records under another name."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(refill_tensor, (input, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(refill_tensor, (input, value), {})
-        input = as_tensor_argument("refill_tensor", "input", 1, input)
-    if not isinstance(value, TensorBase):
-        if is_foreign(value):
-            return ask_foreign(refill_tensor, (input, value), {})
-        value = as_tensor_argument("refill_tensor", "value", 2, value)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(value, TensorBase):
+        if (taken := divert("refill_tensor", (input, value))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        value_array = value._array
-        computed: Any = refill_tensor_kernel(input_array, value_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "refill_tensor", "input: Array; value: Array", (input, value)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = refill_tensor_kernel(input._array, value._array)
+    except Exception as error:
+        raise refuse("refill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or value._requires_grad):
-        node = new_node(RefillTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(RefillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_value_dtype = value._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, value):
-            carry_tangents(
-                result,
-                refill_tensor_tangent,
-                (
-                    input,
-                    value,
-                ),
-                (
-                    input,
-                    value,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("refill_tensor", result, (input, value)) if process.diverted else result
 
 
 def refill_tensor_(input: Tensor, value: Tensor) -> Tensor:
@@ -1483,88 +608,32 @@ def refill_tensor_(input: Tensor, value: Tensor) -> Tensor:
     return in_place(refill_tensor, input, value)
 
 
-def refill_tensor_tangent(result: Any, input: Any, value: Any, input_tangent: Any, value_tangent: Any) -> Any:
-    """Tangent of refill_tensor."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if value_tangent is None:
-        value_tangent = zeros_like_input(value)
-    return refill_tensor(input_tangent, value_tangent)
-
-
-class ZeroBackward0(Node):
-    """Gradient of zero."""
-
+class ZeroBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "zero"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_in_shape_of_kernel(grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_in_shape_of(grad)
-        return (grad_of_input,)
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        return (zeros_in_shape_of_kernel(grads[0]),)
 
 
 def zero(input: Tensor) -> Tensor:
     """Zeros in the shape of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(zero, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(zero, (input,), {})
-        input = as_tensor_argument("zero", "input", 1, input)
-    input_array = input._array
-    computed: Any = zero_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("zero", (input,))) is not PROCEED:
+            return taken
+    computed: Any = zero_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ZeroBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, zero_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ZeroBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("zero", result, (input,)) if process.diverted else result
 
 
 def zero_(input: Tensor) -> Tensor:
     """In-place version of zero."""
-    return in_place(
-        zero,
-        input,
-    )
-
-
-def zero_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of zero."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_in_shape_of(grad)))
-    return sum_of_terms(terms, result)
+    return in_place(zero, input)

@@ -5,538 +5,220 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import det_back as det_back_kernel
-from pullback.generated.array_formulas import inverse_back as inverse_back_kernel
-from pullback.generated.array_formulas import matrix_exp_back as matrix_exp_back_kernel
-from pullback.generated.array_formulas import pinv_back as pinv_back_kernel
-from pullback.generated.array_formulas import slogdet_back as slogdet_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.matrix_functions import linalg_det as linalg_det_kernel
-from pullback.kernels.matrix_functions import linalg_inv_ex as linalg_inv_ex_kernel
-from pullback.kernels.matrix_functions import linalg_matrix_exp as linalg_matrix_exp_kernel
-from pullback.kernels.matrix_functions import linalg_matrix_rank as linalg_matrix_rank_kernel
-from pullback.kernels.matrix_functions import linalg_pinv as linalg_pinv_kernel
-from pullback.kernels.matrix_functions import linalg_slogdet as linalg_slogdet_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.matrix_functions import (
+    linalg_det as linalg_det_kernel, linalg_inv_ex as linalg_inv_ex_kernel,
+    linalg_matrix_exp as linalg_matrix_exp_kernel, linalg_matrix_rank as linalg_matrix_rank_kernel,
+    linalg_pinv as linalg_pinv_kernel, linalg_slogdet as linalg_slogdet_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    det_back as det_back_kernel, inverse_back as inverse_back_kernel, matrix_exp_back as matrix_exp_back_kernel,
+    pinv_back as pinv_back_kernel, slogdet_back as slogdet_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
+    switches, zero_grad_array,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgDetBackward0(Node):
-    """Gradient of linalg_det."""
-
+class LinalgDetBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "result")
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
+    operation = "linalg_det"
+    tensor_names = ("A", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
-        A = A._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_A = det_back_kernel(grad, A, result)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        A = self.unpack("A")
-        result = self.unpack("result")
-        grad_of_A = F.det_back(grad, A, result)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_result = None
+        return (det_back_kernel(grads[0], A._array, result._array),)
 
 
 def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
     """The determinant: the product of the pivots. (NumPy's is the exponential of a sum of logarithms, and inexact.)"""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_det, (A,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_det", out, linalg_det(A))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_det, (A,), {"out": out})
-        A = as_tensor_argument("linalg_det", "A", 1, A)
-    A_array = A._array
-    computed: Any = linalg_det_kernel(A_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(A, TensorBase):
+        if (taken := divert("linalg_det", (A,), out)) is not PROCEED:
+            return taken
+    computed: Any = linalg_det_kernel(A._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (A._requires_grad):
-        node = new_node(LinalgDetBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgDetBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(result, linalg_det_tangent, (A,), (A,))
-        note_inference(result)
-    return result
+    return finish("linalg_det", result, (A,)) if process.diverted else result
 
 
-def linalg_det_tangent(result: Any, A: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_det."""
-    return double_pullback(lambda xs: linalg_det(xs[0]), (A,), (A_tangent,))
-
-
-class LinalgSlogdetBackward0(Node):
-    """Gradient of linalg_slogdet."""
-
+class LinalgSlogdetBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "sign")
+    operation = "linalg_slogdet"
+    tensor_names = ("A", "sign")
     output_count = 2
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_sign: Any = None
-    saved_sign_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_sign = grads[0]
         if grad_sign is None:
             grad_sign = zero_grad_array(self, 0)
         grad_logabsdet = grads[1]
         if grad_logabsdet is None:
             grad_logabsdet = zero_grad_array(self, 1)
-        if edges[0] is None:
-            return (None,)
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
-        A = A._array
         sign = self.saved_sign
         if sign._counter is not None and sign._counter.value != self.saved_sign_version:
             raise_stale(self, "sign")
-        sign = sign._array
-        grad_of_A = slogdet_back_kernel(grad_sign, grad_logabsdet, A, sign)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_sign = grads[0]
-        if grad_sign is None:
-            grad_sign = zero_grad_tensor(self, 0)
-        grad_logabsdet = grads[1]
-        if grad_logabsdet is None:
-            grad_logabsdet = zero_grad_tensor(self, 1)
-        if edges[0] is None:
-            return (None,)
-        A = self.unpack("A")
-        sign = self.unpack("sign")
-        grad_of_A = F.slogdet_back(grad_sign, grad_logabsdet, A, sign)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_sign = None
+        return (slogdet_back_kernel(grad_sign, grad_logabsdet, A._array, sign._array),)
 
 
 def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     """The sign of the determinant (its phase, for complex matrices) and the logarithm of its magnitude."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_slogdet, (A,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_slogdet", out, linalg_slogdet(A))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_slogdet, (A,), {"out": out})
-        A = as_tensor_argument("linalg_slogdet", "A", 1, A)
-    A_array = A._array
-    sign_value, logabsdet_value = linalg_slogdet_kernel(A_array)
+    if process.diverted or out is not None or not isinstance(A, TensorBase):
+        if (taken := divert("linalg_slogdet", (A,), out)) is not PROCEED:
+            return taken
+    sign_value, logabsdet_value = linalg_slogdet_kernel(A._array)
     sign = new_tensor(as_array(sign_value))
     logabsdet = new_tensor(as_array(logabsdet_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgSlogdetBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((sign, logabsdet))
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgSlogdetBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((sign, logabsdet))
+        sign._requires_grad, sign._edge = True, (node, 0)
+        logabsdet._requires_grad, logabsdet._edge = True, (node, 1)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
-        sign._requires_grad = True
-        sign._edge = (node, 0)
-        logabsdet._requires_grad = True
-        logabsdet._edge = (node, 1)
         node.saved_sign = SavedOutput(sign, 0)
         node.saved_sign_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents((sign, logabsdet), linalg_slogdet_tangent, (A,), (A,))
-        note_inference((sign, logabsdet))
-    return (sign, logabsdet)
+    return finish("linalg_slogdet", (sign, logabsdet), (A,)) if process.diverted else (sign, logabsdet)
 
 
-def linalg_slogdet_tangent(result: Any, A: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_slogdet."""
-    return double_pullback(lambda xs: linalg_slogdet(xs[0]), (A,), (A_tangent,))
-
-
-class LinalgInvExBackward0(Node):
-    """Gradient of linalg_inv_ex."""
-
+class LinalgInvExBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("inverse",)
+    operation = "linalg_inv_ex"
+    tensor_names = ("inverse",)
     output_count = 2
-    saved_inverse: Any = None
-    saved_inverse_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         inverse = self.saved_inverse
         if inverse._counter is not None and inverse._counter.value != self.saved_inverse_version:
             raise_stale(self, "inverse")
-        inverse = inverse._array
-        grad_of_A = inverse_back_kernel(grad, inverse)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        inverse = self.unpack("inverse")
-        grad_of_A = F.inverse_back(grad, inverse)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_inverse = None
+        return (inverse_back_kernel(grads[0], inverse._array),)
 
 
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverse, and the position of the zero on the diagonal of U if there is none."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_inv_ex, (A,), {"check_errors": check_errors, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_inv_ex", out, linalg_inv_ex(A, check_errors=check_errors))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_inv_ex, (A,), {"check_errors": check_errors, "out": out})
-        A = as_tensor_argument("linalg_inv_ex", "A", 1, A)
-    if check_errors is not False and check_errors is not True:
-        raise not_a_bool("linalg_inv_ex", "check_errors", check_errors)
-    A_array = A._array
-    inverse_value, info_value = linalg_inv_ex_kernel(A_array, check_errors=check_errors)
+    if process.diverted or out is not None or not isinstance(A, TensorBase) or type(check_errors) is not bool:
+        if (taken := divert("linalg_inv_ex", (A, check_errors), out)) is not PROCEED:
+            return taken
+    inverse_value, info_value = linalg_inv_ex_kernel(A._array, check_errors=check_errors)
     inverse = new_tensor(as_array(inverse_value))
     info = new_tensor(as_array(info_value))
-    if record and (A._requires_grad):
-        node = new_node(LinalgInvExBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((inverse, info))
-        inverse._requires_grad = True
-        inverse._edge = (node, 0)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgInvExBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((inverse, info))
+        inverse._requires_grad, inverse._edge = True, (node, 0)
         node.saved_inverse = SavedOutput(inverse, 0)
         node.saved_inverse_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                (inverse, info),
-                linalg_inv_ex_tangent,
-                (
-                    A,
-                    check_errors,
-                ),
-                (A,),
-            )
-        note_inference((inverse, info))
-    return (inverse, info)
+    return finish("linalg_inv_ex", (inverse, info), (A, check_errors)) if process.diverted else (inverse, info)
 
 
-def linalg_inv_ex_tangent(result: Any, A: Any, check_errors: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_inv_ex."""
-    inverse = result[0]
-    if A_tangent is None:
-        A_tangent = zeros_like_input(A)
-    return (-F.matmul(inverse, F.matmul(A_tangent, inverse)), None)
-
-
-class LinalgPinvBackward0(Node):
-    """Gradient of linalg_pinv."""
-
+class LinalgPinvBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "result")
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
+    operation = "linalg_pinv"
+    tensor_names = ("A", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
-        A = A._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_A = pinv_back_kernel(grad, A, result)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        A = self.unpack("A")
-        result = self.unpack("result")
-        grad_of_A = F.pinv_back(grad, A, result)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_result = None
+        return (pinv_back_kernel(grads[0], A._array, result._array),)
 
 
 def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out: Any = None) -> Tensor:
     """The pseudoinverse; singular values up to max(atol, rtol * the largest) count as zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_pinv, (A, atol, rtol, hermitian), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_pinv", out, linalg_pinv(A, atol, rtol, hermitian))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_pinv, (A, atol, rtol, hermitian), {"out": out})
-        A = as_tensor_argument("linalg_pinv", "A", 1, A)
-    if hermitian is not False and hermitian is not True:
-        raise not_a_bool("linalg_pinv", "hermitian", hermitian)
+    if process.diverted or out is not None or not isinstance(A, TensorBase) or type(hermitian) is not bool:
+        if (taken := divert("linalg_pinv", (A, atol, rtol, hermitian), out)) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        computed: Any = linalg_pinv_kernel(A_array, atol, rtol, hermitian)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "linalg_pinv", "A: Array; atol: Any; rtol: Any; hermitian: bool", (A, atol, rtol, hermitian)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_pinv_kernel(A._array, atol, rtol, hermitian)
+    except Exception as error:
+        raise refuse("linalg_pinv", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (A._requires_grad):
-        node = new_node(LinalgPinvBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgPinvBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(
-                result,
-                linalg_pinv_tangent,
-                (
-                    A,
-                    atol,
-                    rtol,
-                    hermitian,
-                ),
-                (A,),
-            )
-        note_inference(result)
-    return result
+    return finish("linalg_pinv", result, (A, atol, rtol, hermitian)) if process.diverted else result
 
 
-def linalg_pinv_tangent(result: Any, A: Any, atol: Any, rtol: Any, hermitian: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_pinv."""
-    return double_pullback(lambda xs: linalg_pinv(xs[0], atol, rtol, hermitian), (A,), (A_tangent,))
-
-
-class LinalgMatrixExpBackward0(Node):
-    """Gradient of linalg_matrix_exp."""
-
+class LinalgMatrixExpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A",)
-    saved_A: Any = None
-    saved_A_version: int = -1
+    operation = "linalg_matrix_exp"
+    tensor_names = ("A",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
-        A = A._array
-        grad_of_A = matrix_exp_back_kernel(grad, A)
-        return (grad_of_A,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        A = self.unpack("A")
-        grad_of_A = F.matrix_exp_back(grad, A)
-        return (grad_of_A,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
+        return (matrix_exp_back_kernel(grads[0], A._array),)
 
 
 def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential, by a Padé approximation of the scaled matrix, squared repeatedly."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_matrix_exp, (A,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_matrix_exp, (A,), {})
-        A = as_tensor_argument("linalg_matrix_exp", "A", 1, A)
-    A_array = A._array
-    computed: Any = linalg_matrix_exp_kernel(A_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(A, TensorBase):
+        if (taken := divert("linalg_matrix_exp", (A,))) is not PROCEED:
+            return taken
+    computed: Any = linalg_matrix_exp_kernel(A._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (A._requires_grad):
-        node = new_node(LinalgMatrixExpBackward0)
-        node.next_edges = ((A._edge or gradient_edge(A)) if A._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if A._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgMatrixExpBackward0)
+        node.next_edges = (A._edge or gradient_edge(A),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A):
-            carry_tangents(result, linalg_matrix_exp_tangent, (A,), (A,))
-        note_inference(result)
-    return result
-
-
-def linalg_matrix_exp_tangent(result: Any, A: Any, A_tangent: Any) -> Any:
-    """Tangent of linalg_matrix_exp."""
-    return double_pullback(lambda xs: linalg_matrix_exp(xs[0]), (A,), (A_tangent,))
+    return finish("linalg_matrix_exp", result, (A,)) if process.diverted else result
 
 
 def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out: Any = None) -> Tensor:
     """The number of singular values above max(atol, rtol * the largest)."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_matrix_rank, (input, atol, rtol, hermitian), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("linalg_matrix_rank", out, linalg_matrix_rank(input, atol, rtol, hermitian))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linalg_matrix_rank, (input, atol, rtol, hermitian), {"out": out})
-        input = as_tensor_argument("linalg_matrix_rank", "input", 1, input)
-    if hermitian is not False and hermitian is not True:
-        raise not_a_bool("linalg_matrix_rank", "hermitian", hermitian)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(hermitian) is not bool:
+        if (taken := divert("linalg_matrix_rank", (input, atol, rtol, hermitian), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        computed: Any = linalg_matrix_rank_kernel(input_array, atol, rtol, hermitian)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_matrix_rank",
-            "input: Array; atol: Any; rtol: Any; hermitian: bool",
-            (input, atol, rtol, hermitian),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_matrix_rank_kernel(input._array, atol, rtol, hermitian)
+    except Exception as error:
+        raise refuse("linalg_matrix_rank", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("linalg_matrix_rank", result, (input, atol, rtol, hermitian)) if process.diverted else result

@@ -5,817 +5,324 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import matmul as matmul_kernel
-from pullback.generated.array_formulas import trace_back as trace_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
 from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
-from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
-from pullback.kernels.matrix_products import addbmm as addbmm_kernel
-from pullback.kernels.matrix_products import addmm as addmm_kernel
-from pullback.kernels.matrix_products import addmv as addmv_kernel
-from pullback.kernels.matrix_products import addr as addr_kernel
-from pullback.kernels.matrix_products import baddbmm as baddbmm_kernel
-from pullback.kernels.matrix_products import bmm as bmm_kernel
-from pullback.kernels.matrix_products import dot as dot_kernel
-from pullback.kernels.matrix_products import linalg_cross as linalg_cross_kernel
-from pullback.kernels.matrix_products import linear_bias as linear_bias_kernel
-from pullback.kernels.matrix_products import linear_bias_folded as linear_bias_folded_kernel
-from pullback.kernels.matrix_products import linear_grad_bias as linear_grad_bias_kernel
-from pullback.kernels.matrix_products import linear_grad_input as linear_grad_input_kernel
-from pullback.kernels.matrix_products import linear_grad_weight as linear_grad_weight_kernel
-from pullback.kernels.matrix_products import linear_product as linear_product_kernel
-from pullback.kernels.matrix_products import linear_product_folded as linear_product_folded_kernel
-from pullback.kernels.matrix_products import matmul_batched as matmul_batched_kernel
-from pullback.kernels.matrix_products import matmul_grad_input as matmul_grad_input_kernel
-from pullback.kernels.matrix_products import matmul_grad_other as matmul_grad_other_kernel
-from pullback.kernels.matrix_products import mm as mm_kernel
-from pullback.kernels.matrix_products import mv as mv_kernel
-from pullback.kernels.matrix_products import outer as outer_kernel
-from pullback.kernels.matrix_products import trace as trace_kernel
-from pullback.kernels.matrix_products import vdot as vdot_kernel
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.kernels.shape import transpose as transpose_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, promote_many, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
-from pullback.typing import Scalar
+from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like as sum_to_like_kernel
+from pullback.kernels.matrix_products import (
+    addbmm as addbmm_kernel, addmm as addmm_kernel, addmv as addmv_kernel, addr as addr_kernel,
+    baddbmm as baddbmm_kernel, bmm as bmm_kernel, dot as dot_kernel, linalg_cross as linalg_cross_kernel,
+    linear_bias as linear_bias_kernel, linear_bias_folded as linear_bias_folded_kernel,
+    linear_grad_bias as linear_grad_bias_kernel, linear_grad_input as linear_grad_input_kernel,
+    linear_grad_weight as linear_grad_weight_kernel, linear_product as linear_product_kernel,
+    linear_product_folded as linear_product_folded_kernel, matmul_batched as matmul_batched_kernel,
+    matmul_grad_input as matmul_grad_input_kernel, matmul_grad_other as matmul_grad_other_kernel, mm as mm_kernel,
+    mv as mv_kernel, outer as outer_kernel, trace as trace_kernel, vdot as vdot_kernel,
+)  # fmt: skip
+from pullback.kernels.shape import to_dtype as to_dtype_kernel, transpose as transpose_kernel
+from pullback.recording.array_formulas import matmul as matmul_kernel, trace_back as trace_back_kernel
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, in_place, ndarray, new_node, next_sequence_nr, plain_float, process, promote_arrays, promote_many,
+    raise_stale, refuse, switches, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class MmBackward0(Node):
-    """Gradient of mm."""
-
+class MmBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "mat2")
-    public_names = {"input": "self"}
+    operation = "mm"
+    tensor_names = ("input", "mat2")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_mat2: Any = None
-    saved_mat2_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_mat2 = None
+        grad_of_input = grad_of_mat2 = None
         if edges[0] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            mat2 = mat2._array
-            grad_of_input = mm_kernel(grad, transpose_kernel(mat2, 0, 1).conjugate())
+            grad_of_input = mm_kernel(grad, transpose_kernel(mat2._array, 0, 1).conjugate())
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_mat2 = mm_kernel(transpose_kernel(input, 0, 1).conjugate(), grad)
-        return (
-            grad_of_input,
-            grad_of_mat2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_mat2 = None
-        if edges[0] is not None:
-            mat2 = self.unpack("mat2")
-            grad_of_input = F.mm(grad, conjugate(F.transpose(mat2, 0, 1)))
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_mat2 = F.mm(conjugate(F.transpose(input, 0, 1)), grad)
-        return (
-            grad_of_input,
-            grad_of_mat2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_mat2 = None
+            grad_of_mat2 = mm_kernel(transpose_kernel(input._array, 0, 1).conjugate(), grad)
+        return (grad_of_input, grad_of_mat2)
 
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The product of two matrices."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mm, (input, mat2), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mm", out, mm(input, mat2))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mm, (input, mat2), {"out": out})
-        input = as_tensor_argument("mm", "input", 1, input)
-    if not isinstance(mat2, TensorBase):
-        if is_foreign(mat2):
-            return ask_foreign(mm, (input, mat2), {"out": out})
-        mat2 = as_tensor_argument("mm", "mat2", 2, mat2)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(mat2, TensorBase):
+        if (taken := divert("mm", (input, mat2), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mat2_array = mat2._array
-        computed: Any = mm_kernel(input_array, mat2_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "mm", "input: Array; mat2: Array", (input, mat2)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = mm_kernel(input._array, mat2._array)
+    except Exception as error:
+        raise refuse("mm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or mat2._requires_grad):
-        node = new_node(MmBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or mat2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if mat2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_mat2 = mat2
             node.saved_mat2_version = mat2._counter.value if mat2._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, mat2):
-            carry_tangents(
-                result,
-                mm_tangent,
-                (
-                    input,
-                    mat2,
-                ),
-                (
-                    input,
-                    mat2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("mm", result, (input, mat2)) if process.diverted else result
 
 
-def mm_tangent(result: Any, input: Any, mat2: Any, input_tangent: Any, mat2_tangent: Any) -> Any:
-    """Tangent of mm."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(mm(input_tangent, mat2))
-    if mat2_tangent is not None:
-        terms.append(mm(input, mat2_tangent))
-    return sum_of_terms(terms, result)
-
-
-class BmmBackward0(Node):
-    """Gradient of bmm."""
-
+class BmmBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "mat2")
-    public_names = {"input": "self"}
+    operation = "bmm"
+    tensor_names = ("input", "mat2")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_mat2: Any = None
-    saved_mat2_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_mat2 = None
+        grad_of_input = grad_of_mat2 = None
         if edges[0] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            mat2 = mat2._array
-            grad_of_input = bmm_kernel(grad, transpose_kernel(mat2, 1, 2).conjugate())
+            grad_of_input = bmm_kernel(grad, transpose_kernel(mat2._array, 1, 2).conjugate())
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_mat2 = bmm_kernel(transpose_kernel(input, 1, 2).conjugate(), grad)
-        return (
-            grad_of_input,
-            grad_of_mat2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_mat2 = None
-        if edges[0] is not None:
-            mat2 = self.unpack("mat2")
-            grad_of_input = F.bmm(grad, conjugate(F.transpose(mat2, 1, 2)))
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_mat2 = F.bmm(conjugate(F.transpose(input, 1, 2)), grad)
-        return (
-            grad_of_input,
-            grad_of_mat2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_mat2 = None
+            grad_of_mat2 = bmm_kernel(transpose_kernel(input._array, 1, 2).conjugate(), grad)
+        return (grad_of_input, grad_of_mat2)
 
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The products of two batches of matrices."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bmm, (input, mat2), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("bmm", out, bmm(input, mat2))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bmm, (input, mat2), {"out": out})
-        input = as_tensor_argument("bmm", "input", 1, input)
-    if not isinstance(mat2, TensorBase):
-        if is_foreign(mat2):
-            return ask_foreign(bmm, (input, mat2), {"out": out})
-        mat2 = as_tensor_argument("bmm", "mat2", 2, mat2)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(mat2, TensorBase):
+        if (taken := divert("bmm", (input, mat2), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        mat2_array = mat2._array
-        computed: Any = bmm_kernel(input_array, mat2_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "bmm", "input: Array; mat2: Array", (input, mat2)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = bmm_kernel(input._array, mat2._array)
+    except Exception as error:
+        raise refuse("bmm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or mat2._requires_grad):
-        node = new_node(BmmBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or mat2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(BmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if mat2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_mat2 = mat2
             node.saved_mat2_version = mat2._counter.value if mat2._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, mat2):
-            carry_tangents(
-                result,
-                bmm_tangent,
-                (
-                    input,
-                    mat2,
-                ),
-                (
-                    input,
-                    mat2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("bmm", result, (input, mat2)) if process.diverted else result
 
 
-def bmm_tangent(result: Any, input: Any, mat2: Any, input_tangent: Any, mat2_tangent: Any) -> Any:
-    """Tangent of bmm."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(bmm(input_tangent, mat2))
-    if mat2_tangent is not None:
-        terms.append(bmm(input, mat2_tangent))
-    return sum_of_terms(terms, result)
-
-
-class MvBackward0(Node):
-    """Gradient of mv."""
-
+class MvBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "vec")
-    public_names = {"input": "self"}
+    operation = "mv"
+    tensor_names = ("input", "vec")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_vec: Any = None
-    saved_vec_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_vec = None
+        grad_of_input = grad_of_vec = None
         if edges[0] is not None:
             vec = self.saved_vec
             if vec._counter is not None and vec._counter.value != self.saved_vec_version:
                 raise_stale(self, "vec")
-            vec = vec._array
-            grad_of_input = outer_kernel(grad, vec.conjugate())
+            grad_of_input = outer_kernel(grad, vec._array.conjugate())
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_vec = mv_kernel(transpose_kernel(input, 0, 1).conjugate(), grad)
-        return (
-            grad_of_input,
-            grad_of_vec,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_vec = None
-        if edges[0] is not None:
-            vec = self.unpack("vec")
-            grad_of_input = F.outer(grad, conjugate(vec))
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_vec = F.mv(conjugate(F.transpose(input, 0, 1)), grad)
-        return (
-            grad_of_input,
-            grad_of_vec,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_vec = None
+            grad_of_vec = mv_kernel(transpose_kernel(input._array, 0, 1).conjugate(), grad)
+        return (grad_of_input, grad_of_vec)
 
 
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     """A matrix times a vector."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mv, (input, vec), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mv", out, mv(input, vec))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mv, (input, vec), {"out": out})
-        input = as_tensor_argument("mv", "input", 1, input)
-    if not isinstance(vec, TensorBase):
-        if is_foreign(vec):
-            return ask_foreign(mv, (input, vec), {"out": out})
-        vec = as_tensor_argument("mv", "vec", 2, vec)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(vec, TensorBase):
+        if (taken := divert("mv", (input, vec), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        vec_array = vec._array
-        computed: Any = mv_kernel(input_array, vec_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "mv", "input: Array; vec: Array", (input, vec)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = mv_kernel(input._array, vec._array)
+    except Exception as error:
+        raise refuse("mv", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or vec._requires_grad):
-        node = new_node(MvBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or vec._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MvBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (vec._edge or gradient_edge(vec)) if vec._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if vec._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_vec = vec
             node.saved_vec_version = vec._counter.value if vec._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, vec):
-            carry_tangents(
-                result,
-                mv_tangent,
-                (
-                    input,
-                    vec,
-                ),
-                (
-                    input,
-                    vec,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("mv", result, (input, vec)) if process.diverted else result
 
 
-def mv_tangent(result: Any, input: Any, vec: Any, input_tangent: Any, vec_tangent: Any) -> Any:
-    """Tangent of mv."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(mv(input_tangent, vec))
-    if vec_tangent is not None:
-        terms.append(mv(input, vec_tangent))
-    return sum_of_terms(terms, result)
-
-
-class DotBackward0(Node):
-    """Gradient of dot."""
-
+class DotBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "tensor")
-    public_names = {"input": "self"}
+    operation = "dot"
+    tensor_names = ("input", "tensor")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_tensor: Any = None
-    saved_tensor_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_tensor = None
+        grad_of_input = grad_of_tensor = None
         if edges[0] is not None:
             tensor = self.saved_tensor
             if tensor._counter is not None and tensor._counter.value != self.saved_tensor_version:
                 raise_stale(self, "tensor")
-            tensor = tensor._array
-            grad_of_input = grad * tensor.conjugate()
+            grad_of_input = grad * tensor._array.conjugate()
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_tensor = grad * input.conjugate()
-        return (
-            grad_of_input,
-            grad_of_tensor,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_tensor = None
-        if edges[0] is not None:
-            tensor = self.unpack("tensor")
-            grad_of_input = grad * conjugate(tensor)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_tensor = grad * conjugate(input)
-        return (
-            grad_of_input,
-            grad_of_tensor,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_tensor = None
+            grad_of_tensor = grad * input._array.conjugate()
+        return (grad_of_input, grad_of_tensor)
 
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     """The sum of the products of two vectors' elements."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(dot, (input, tensor), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("dot", out, dot(input, tensor))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(dot, (input, tensor), {"out": out})
-        input = as_tensor_argument("dot", "input", 1, input)
-    if not isinstance(tensor, TensorBase):
-        if is_foreign(tensor):
-            return ask_foreign(dot, (input, tensor), {"out": out})
-        tensor = as_tensor_argument("dot", "tensor", 2, tensor)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(tensor, TensorBase):
+        if (taken := divert("dot", (input, tensor), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        tensor_array = tensor._array
-        computed: Any = dot_kernel(input_array, tensor_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "dot", "input: Array; tensor: Array", (input, tensor)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = dot_kernel(input._array, tensor._array)
+    except Exception as error:
+        raise refuse("dot", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or tensor._requires_grad):
-        node = new_node(DotBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or tensor._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(DotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tensor._edge or gradient_edge(tensor)) if tensor._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if tensor._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_tensor = tensor
             node.saved_tensor_version = tensor._counter.value if tensor._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, tensor):
-            carry_tangents(
-                result,
-                dot_tangent,
-                (
-                    input,
-                    tensor,
-                ),
-                (
-                    input,
-                    tensor,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("dot", result, (input, tensor)) if process.diverted else result
 
 
-def dot_tangent(result: Any, input: Any, tensor: Any, input_tangent: Any, tensor_tangent: Any) -> Any:
-    """Tangent of dot."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(dot(input_tangent, tensor))
-    if tensor_tangent is not None:
-        terms.append(dot(input, tensor_tangent))
-    return sum_of_terms(terms, result)
-
-
-class VdotBackward0(Node):
-    """Gradient of vdot."""
-
+class VdotBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "vdot"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_input = grad.conjugate() * other
+            grad_of_input = grad.conjugate() * other._array
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_other = grad * input
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = conjugate(grad) * other
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_other = grad * input
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = grad * input._array
+        return (grad_of_input, grad_of_other)
 
 
 def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """As `dot`, with the first vector conjugated."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(vdot, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("vdot", out, vdot(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(vdot, (input, other), {"out": out})
-        input = as_tensor_argument("vdot", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(vdot, (input, other), {"out": out})
-        other = as_tensor_argument("vdot", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("vdot", (input, other), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        other_array = other._array
-        computed: Any = vdot_kernel(input_array, other_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "vdot", "input: Array; other: Array", (input, other)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = vdot_kernel(input._array, other._array)
+    except Exception as error:
+        raise refuse("vdot", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(VdotBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(VdotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                vdot_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("vdot", result, (input, other)) if process.diverted else result
 
 
-def vdot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of vdot."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if other_tangent is None:
-        other_tangent = zeros_like_input(other)
-    return F.vdot(input_tangent, other) + F.vdot(input, other_tangent)
-
-
-class OuterNode(Node):
-    """Gradient of outer."""
-
+class OuterNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "vec2")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_vec2: Any = None
-    saved_vec2_version: int = -1
-    saved_input_dtype: Any = None
-    saved_vec2_dtype: Any = None
+    operation = "outer"
+    shown = "MulBackward0"
+    tensor_names = ("input", "vec2")
+    fact_names = ("input_dtype", "vec2_dtype")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        vec2_dtype = self.saved_vec2_dtype
-        grad_of_input = None
-        grad_of_vec2 = None
+        grad_of_input = grad_of_vec2 = None
         if edges[0] is not None:
             vec2 = self.saved_vec2
             if vec2._counter is not None and vec2._counter.value != self.saved_vec2_version:
                 raise_stale(self, "vec2")
-            vec2 = vec2._array
-            grad_of_input = to_dtype_kernel(mv_kernel(grad, to_dtype_kernel(vec2.conjugate(), grad.dtype)), input_dtype)
+            grad_of_input = to_dtype_kernel(
+                mv_kernel(grad, to_dtype_kernel(vec2._array.conjugate(), grad.dtype)), self.saved_input_dtype
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             grad_of_vec2 = to_dtype_kernel(
-                mv_kernel(transpose_kernel(grad, 0, 1), to_dtype_kernel(input.conjugate(), grad.dtype)), vec2_dtype
+                mv_kernel(transpose_kernel(grad, 0, 1), to_dtype_kernel(input._array.conjugate(), grad.dtype)),
+                self.saved_vec2_dtype,
             )
-        return (
-            grad_of_input,
-            grad_of_vec2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        vec2_dtype = self.saved_vec2_dtype
-        grad_of_input = None
-        grad_of_vec2 = None
-        if edges[0] is not None:
-            vec2 = self.unpack("vec2")
-            grad_of_input = F.to_dtype(F.mv(grad, F.to_dtype(conjugate(vec2), grad.dtype)), input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_vec2 = F.to_dtype(
-                F.mv(F.transpose(grad, 0, 1), F.to_dtype(conjugate(input), grad.dtype)), vec2_dtype
-            )
-        return (
-            grad_of_input,
-            grad_of_vec2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_vec2 = None
-
-
-OuterNode.__name__ = OuterNode.__qualname__ = "MulBackward0"
+        return (grad_of_input, grad_of_vec2)
 
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     """Every product of an element of one vector with one of the other."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(outer, (input, vec2), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("outer", out, outer(input, vec2))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(outer, (input, vec2), {"out": out})
-        input = as_tensor_argument("outer", "input", 1, input)
-    if not isinstance(vec2, TensorBase):
-        if is_foreign(vec2):
-            return ask_foreign(outer, (input, vec2), {"out": out})
-        vec2 = as_tensor_argument("outer", "vec2", 2, vec2)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(vec2, TensorBase):
+        if (taken := divert("outer", (input, vec2), out)) is not PROCEED:
+            return taken
     input_array = input._array
     vec2_array = vec2._array
     if input_array.dtype is not vec2_array.dtype:
@@ -823,20 +330,17 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = outer_kernel(input_array, vec2_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, vec2_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("outer", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or vec2._requires_grad):
-        node = new_node(OuterNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or vec2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(OuterNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (vec2._edge or gradient_edge(vec2)) if vec2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if vec2._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -845,143 +349,54 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
             node.saved_vec2_version = vec2._counter.value if vec2._counter is not None else 0
         node.saved_input_dtype = input._array.dtype
         node.saved_vec2_dtype = vec2._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, vec2):
-            carry_tangents(
-                result,
-                outer_tangent,
-                (
-                    input,
-                    vec2,
-                ),
-                (
-                    input,
-                    vec2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("outer", result, (input, vec2)) if process.diverted else result
 
 
-def outer_tangent(result: Any, input: Any, vec2: Any, input_tangent: Any, vec2_tangent: Any) -> Any:
-    """Tangent of outer."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(outer(input_tangent, vec2))
-    if vec2_tangent is not None:
-        terms.append(outer(input, vec2_tangent))
-    return sum_of_terms(terms, result)
-
-
-class MatmulBatchedNode(Node):
-    """Gradient of matmul_batched."""
-
+class MatmulBatchedNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "matmul_batched"
+    shown = "UnsafeViewBackward0"
+    tensor_names = ("input", "other")
+    fact_names = ("input_shape", "other_shape")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    saved_input_shape: Any = None
-    saved_other_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input_shape = self.saved_input_shape
-        other_shape = self.saved_other_shape
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_input = matmul_grad_input_kernel(grad, input_shape, other)
+            grad_of_input = matmul_grad_input_kernel(grad, self.saved_input_shape, other._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_other = matmul_grad_other_kernel(grad, input, other_shape)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        other_shape = self.saved_other_shape
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = F.matmul_grad_input(grad, input_shape, other)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_other = F.matmul_grad_other(grad, input, other_shape)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-
-
-MatmulBatchedNode.__name__ = MatmulBatchedNode.__qualname__ = "UnsafeViewBackward0"
+            grad_of_other = matmul_grad_other_kernel(grad, input._array, self.saved_other_shape)
+        return (grad_of_input, grad_of_other)
 
 
 def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The product of two batches of matrices whose batch dimensions broadcast."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(matmul_batched, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("matmul_batched", out, matmul_batched(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(matmul_batched, (input, other), {"out": out})
-        input = as_tensor_argument("matmul_batched", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(matmul_batched, (input, other), {"out": out})
-        other = as_tensor_argument("matmul_batched", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("matmul_batched", (input, other), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        other_array = other._array
-        computed: Any = matmul_batched_kernel(input_array, other_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "matmul_batched", "input: Array; other: Array", (input, other)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = matmul_batched_kernel(input._array, other._array)
+    except Exception as error:
+        raise refuse("matmul_batched", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(MatmulBatchedNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MatmulBatchedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -990,214 +405,86 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                matmul_batched_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("matmul_batched", result, (input, other)) if process.diverted else result
 
 
-def matmul_batched_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of matmul_batched."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(matmul_batched(input_tangent, other))
-    if other_tangent is not None:
-        terms.append(matmul_batched(input, other_tangent))
-    return sum_of_terms(terms, result)
-
-
-class TraceBackward0(Node):
-    """Gradient of trace."""
-
+class TraceBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "trace"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = trace_back_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.trace_back(grad, input_shape)
-        return (grad_of_input,)
+        return (trace_back_kernel(grads[0], self.saved_input_shape),)
 
 
 def trace(input: Tensor, *, out: Any = None) -> Tensor:
     """The sum of the diagonal of a matrix."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(trace, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("trace", out, trace(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(trace, (input,), {"out": out})
-        input = as_tensor_argument("trace", "input", 1, input)
-    input_array = input._array
-    computed: Any = trace_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("trace", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = trace_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TraceBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TraceBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, trace_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("trace", result, (input,)) if process.diverted else result
 
 
-def trace_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of trace."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return trace(input_tangent)
-
-
-class LinalgCrossBackward0(Node):
-    """Gradient of linalg_cross."""
-
+class LinalgCrossBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other", "dim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
-    saved_other_shape: Any = None
+    operation = "linalg_cross"
+    tensor_names = ("input", "other")
+    value_names = ("dim",)
+    fact_names = ("input_shape", "other_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        other_shape = self.saved_other_shape
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_input = sum_to_kernel(linalg_cross_kernel(other.conjugate(), grad, dim=dim), input_shape)
+            grad_of_input = sum_to_kernel(
+                linalg_cross_kernel(other._array.conjugate(), grad, dim=self.saved_dim), self.saved_input_shape
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_other = sum_to_kernel(linalg_cross_kernel(grad, input.conjugate(), dim=dim), other_shape)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        other_shape = self.saved_other_shape
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = F.sum_to(F.linalg_cross(conjugate(other), grad, dim=dim), input_shape)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_other = F.sum_to(F.linalg_cross(grad, conjugate(input), dim=dim), other_shape)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = sum_to_kernel(
+                linalg_cross_kernel(grad, input._array.conjugate(), dim=self.saved_dim), self.saved_other_shape
+            )
+        return (grad_of_input, grad_of_other)
 
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None, axis: Any = None) -> Tensor:
     """The vectors orthogonal to pairs of vectors of three elements."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_cross, (input, other), {"dim": dim, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_cross", out, linalg_cross(input, other, dim=dim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linalg_cross, (input, other), {"dim": dim, "out": out})
-        input = as_tensor_argument("linalg_cross", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(linalg_cross, (input, other), {"dim": dim, "out": out})
-        other = as_tensor_argument("linalg_cross", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("linalg_cross", (input, other, dim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        other_array = other._array
-        computed: Any = linalg_cross_kernel(input_array, other_array, dim=dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linalg_cross", "input: Array; other: Array; *; dim: Dim", (input, other, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_cross_kernel(input._array, other._array, dim=dim)
+    except Exception as error:
+        raise refuse("linalg_cross", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(LinalgCrossBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinalgCrossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -1207,168 +494,74 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                linalg_cross_tangent,
-                (
-                    input,
-                    other,
-                    dim,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("linalg_cross", result, (input, other, dim)) if process.diverted else result
 
 
-def linalg_cross_tangent(result: Any, input: Any, other: Any, dim: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of linalg_cross."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(linalg_cross(input_tangent, other, dim=dim))
-    if other_tangent is not None:
-        terms.append(linalg_cross(input, other_tangent, dim=dim))
-    return sum_of_terms(terms, result)
-
-
-class AddmmBackward0(Node):
-    """Gradient of addmm."""
-
+class AddmmBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mat1", "mat2", "beta", "alpha")
+    operation = "addmm"
+    tensor_names = ("mat1", "mat2")
+    value_names = ("beta", "alpha")
+    fact_names = ("input_shape",)
     fresh = (False, True, True)
-    saved_mat1: Any = None
-    saved_mat1_version: int = -1
-    saved_mat2: Any = None
-    saved_mat2_version: int = -1
-    saved_beta: Any = None
-    saved_alpha: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
-        grad_of_input = None
-        grad_of_mat1 = None
-        grad_of_mat2 = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
+        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+        grad_of_mat1 = grad_of_mat2 = None
         if edges[1] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            mat2 = mat2._array
-            grad_of_mat1 = mm_kernel(scaled, transpose_kernel(mat2, 0, 1).conjugate())
+            grad_of_mat1 = mm_kernel(scaled, transpose_kernel(mat2._array, 0, 1).conjugate())
         if edges[2] is not None:
             mat1 = self.saved_mat1
             if mat1._counter is not None and mat1._counter.value != self.saved_mat1_version:
                 raise_stale(self, "mat1")
-            mat1 = mat1._array
-            grad_of_mat2 = mm_kernel(transpose_kernel(mat1, 0, 1).conjugate(), scaled)
+            grad_of_mat2 = mm_kernel(transpose_kernel(mat1._array, 0, 1).conjugate(), scaled)
         return (
-            grad_of_input,
+            sum_to_kernel(
+                grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
+            )
+            if edges[0] is not None
+            else None,
             grad_of_mat1,
             grad_of_mat2,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
-        grad_of_input = None
-        grad_of_mat1 = None
-        grad_of_mat2 = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
-        if edges[1] is not None:
-            mat2 = self.unpack("mat2")
-            grad_of_mat1 = F.mm(scaled, conjugate(F.transpose(mat2, 0, 1)))
-        if edges[2] is not None:
-            mat1 = self.unpack("mat1")
-            grad_of_mat2 = F.mm(conjugate(F.transpose(mat1, 0, 1)), scaled)
-        return (
-            grad_of_input,
-            grad_of_mat1,
-            grad_of_mat2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mat1 = None
-        self.saved_mat2 = None
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("addmm", out, addmm(input, mat1, mat2, beta=beta, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
-        input = as_tensor_argument("addmm", "input", 1, input)
-    if not isinstance(mat1, TensorBase):
-        if is_foreign(mat1):
-            return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
-        mat1 = as_tensor_argument("addmm", "mat1", 2, mat1)
-    if not isinstance(mat2, TensorBase):
-        if is_foreign(mat2):
-            return ask_foreign(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out})
-        mat2 = as_tensor_argument("addmm", "mat2", 3, mat2)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(mat1, TensorBase)
+        or not isinstance(mat2, TensorBase)
+    ):
+        if (taken := divert("addmm", (input, mat1, mat2, beta, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(beta) is not int and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
-        input_array = input._array
-        mat1_array = mat1._array
-        mat2_array = mat2._array
-        computed: Any = addmm_kernel(input_array, mat1_array, mat2_array, beta=beta, alpha=alpha)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "addmm",
-            "input: Array; mat1: Array; mat2: Array; *; beta: Scalar; alpha: Scalar",
-            (input, mat1, mat2, beta, alpha),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
+        computed: Any = addmm_kernel(input._array, mat1._array, mat2._array, beta=beta, alpha=alpha)
+    except Exception as error:
+        raise refuse("addmm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or mat1._requires_grad or mat2._requires_grad):
-        node = new_node(AddmmBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or mat1._requires_grad or mat2._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AddmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat1._edge or gradient_edge(mat1)) if mat1._requires_grad else None,
             (mat2._edge or gradient_edge(mat2)) if mat2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if mat2._requires_grad:
             node.saved_mat1 = mat1
             node.saved_mat1_version = mat1._counter.value if mat1._counter is not None else 0
@@ -1378,30 +571,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, mat1, mat2):
-            carry_tangents(
-                result,
-                addmm_tangent,
-                (
-                    input,
-                    mat1,
-                    mat2,
-                    beta,
-                    alpha,
-                ),
-                (
-                    input,
-                    mat1,
-                    mat2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("addmm", result, (input, mat1, mat2, beta, alpha)) if process.diverted else result
 
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -1409,156 +579,69 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
     return in_place(addmm, input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def addmm_tangent(
-    result: Any,
-    input: Any,
-    mat1: Any,
-    mat2: Any,
-    beta: Any,
-    alpha: Any,
-    input_tangent: Any,
-    mat1_tangent: Any,
-    mat2_tangent: Any,
-) -> Any:
-    """Tangent of addmm."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if mat1_tangent is None:
-        mat1_tangent = zeros_like_input(mat1)
-    if mat2_tangent is None:
-        mat2_tangent = zeros_like_input(mat2)
-    return F.addmm(input_tangent, mat1_tangent, mat2, beta=beta, alpha=alpha) + F.mm(mat1, mat2_tangent) * alpha
-
-
-class AddmvBackward0(Node):
-    """Gradient of addmv."""
-
+class AddmvBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("mat", "vec", "beta", "alpha")
+    operation = "addmv"
+    tensor_names = ("mat", "vec")
+    value_names = ("beta", "alpha")
+    fact_names = ("input_shape",)
     fresh = (False, False, True)
-    saved_mat: Any = None
-    saved_mat_version: int = -1
-    saved_vec: Any = None
-    saved_vec_version: int = -1
-    saved_beta: Any = None
-    saved_alpha: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
-        grad_of_input = None
-        grad_of_mat = None
-        grad_of_vec = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
+        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+        grad_of_mat = grad_of_vec = None
         if edges[1] is not None:
             vec = self.saved_vec
             if vec._counter is not None and vec._counter.value != self.saved_vec_version:
                 raise_stale(self, "vec")
-            vec = vec._array
-            grad_of_mat = outer_kernel(scaled, vec.conjugate())
+            grad_of_mat = outer_kernel(scaled, vec._array.conjugate())
         if edges[2] is not None:
             mat = self.saved_mat
             if mat._counter is not None and mat._counter.value != self.saved_mat_version:
                 raise_stale(self, "mat")
-            mat = mat._array
-            grad_of_vec = mv_kernel(transpose_kernel(mat, 0, 1).conjugate(), scaled)
+            grad_of_vec = mv_kernel(transpose_kernel(mat._array, 0, 1).conjugate(), scaled)
         return (
-            grad_of_input,
+            sum_to_kernel(
+                grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
+            )
+            if edges[0] is not None
+            else None,
             grad_of_mat,
             grad_of_vec,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
-        grad_of_input = None
-        grad_of_mat = None
-        grad_of_vec = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
-        if edges[1] is not None:
-            vec = self.unpack("vec")
-            grad_of_mat = F.outer(scaled, conjugate(vec))
-        if edges[2] is not None:
-            mat = self.unpack("mat")
-            grad_of_vec = F.mv(conjugate(F.transpose(mat, 0, 1)), scaled)
-        return (
-            grad_of_input,
-            grad_of_mat,
-            grad_of_vec,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_mat = None
-        self.saved_vec = None
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("addmv", out, addmv(input, mat, vec, beta=beta, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
-        input = as_tensor_argument("addmv", "input", 1, input)
-    if not isinstance(mat, TensorBase):
-        if is_foreign(mat):
-            return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
-        mat = as_tensor_argument("addmv", "mat", 2, mat)
-    if not isinstance(vec, TensorBase):
-        if is_foreign(vec):
-            return ask_foreign(addmv, (input, mat, vec), {"beta": beta, "alpha": alpha, "out": out})
-        vec = as_tensor_argument("addmv", "vec", 3, vec)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(mat, TensorBase)
+        or not isinstance(vec, TensorBase)
+    ):
+        if (taken := divert("addmv", (input, mat, vec, beta, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(beta) is not int and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
-        input_array = input._array
-        mat_array = mat._array
-        vec_array = vec._array
-        computed: Any = addmv_kernel(input_array, mat_array, vec_array, beta=beta, alpha=alpha)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "addmv",
-            "input: Array; mat: Array; vec: Array; *; beta: Scalar; alpha: Scalar",
-            (input, mat, vec, beta, alpha),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
+        computed: Any = addmv_kernel(input._array, mat._array, vec._array, beta=beta, alpha=alpha)
+    except Exception as error:
+        raise refuse("addmv", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or mat._requires_grad or vec._requires_grad):
-        node = new_node(AddmvBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or mat._requires_grad or vec._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(AddmvBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (mat._edge or gradient_edge(mat)) if mat._requires_grad else None,
             (vec._edge or gradient_edge(vec)) if vec._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if vec._requires_grad:
             node.saved_mat = mat
             node.saved_mat_version = mat._counter.value if mat._counter is not None else 0
@@ -1568,30 +651,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, mat, vec):
-            carry_tangents(
-                result,
-                addmv_tangent,
-                (
-                    input,
-                    mat,
-                    vec,
-                    beta,
-                    alpha,
-                ),
-                (
-                    input,
-                    mat,
-                    vec,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("addmv", result, (input, mat, vec, beta, alpha)) if process.diverted else result
 
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -1599,181 +659,78 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any
     return in_place(addmv, input, mat, vec, beta=beta, alpha=alpha)
 
 
-def addmv_tangent(
-    result: Any,
-    input: Any,
-    mat: Any,
-    vec: Any,
-    beta: Any,
-    alpha: Any,
-    input_tangent: Any,
-    mat_tangent: Any,
-    vec_tangent: Any,
-) -> Any:
-    """Tangent of addmv."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if mat_tangent is None:
-        mat_tangent = zeros_like_input(mat)
-    if vec_tangent is None:
-        vec_tangent = zeros_like_input(vec)
-    return F.addmv(input_tangent, mat_tangent, vec, beta=beta, alpha=alpha) + F.mv(mat, vec_tangent) * alpha
-
-
-class AddrBackward0(Node):
-    """Gradient of addr."""
-
+class AddrBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("vec1", "vec2", "beta", "alpha")
-    saved_vec1: Any = None
-    saved_vec1_version: int = -1
-    saved_vec2: Any = None
-    saved_vec2_version: int = -1
-    saved_beta: Any = None
-    saved_alpha: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
-    saved_vec1_dtype: Any = None
-    saved_vec2_dtype: Any = None
+    operation = "addr"
+    tensor_names = ("vec1", "vec2")
+    value_names = ("beta", "alpha")
+    fact_names = ("input_dtype", "input_shape", "vec1_dtype", "vec2_dtype")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        vec1_dtype = self.saved_vec1_dtype
-        vec2_dtype = self.saved_vec2_dtype
-        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
-        grad_of_input = None
-        grad_of_vec1 = None
-        grad_of_vec2 = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_like_kernel(
-                grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape, input_dtype
-            )
+        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+        grad_of_vec1 = grad_of_vec2 = None
         if edges[1] is not None:
             vec2 = self.saved_vec2
             if vec2._counter is not None and vec2._counter.value != self.saved_vec2_version:
                 raise_stale(self, "vec2")
-            vec2 = vec2._array
-            to_vec1 = mv_kernel(scaled, to_dtype_kernel(vec2.conjugate(), grad.dtype))
-            grad_of_vec1 = to_dtype_kernel(to_vec1, vec1_dtype)
+            to_vec1 = mv_kernel(scaled, to_dtype_kernel(vec2._array.conjugate(), grad.dtype))
+            grad_of_vec1 = to_dtype_kernel(to_vec1, self.saved_vec1_dtype)
         if edges[2] is not None:
             vec1 = self.saved_vec1
             if vec1._counter is not None and vec1._counter.value != self.saved_vec1_version:
                 raise_stale(self, "vec1")
-            vec1 = vec1._array
-            to_vec2 = mv_kernel(transpose_kernel(scaled, 0, 1), to_dtype_kernel(vec1.conjugate(), grad.dtype))
-            grad_of_vec2 = to_dtype_kernel(to_vec2, vec2_dtype)
+            to_vec2 = mv_kernel(transpose_kernel(scaled, 0, 1), to_dtype_kernel(vec1._array.conjugate(), grad.dtype))
+            grad_of_vec2 = to_dtype_kernel(to_vec2, self.saved_vec2_dtype)
         return (
-            grad_of_input,
+            sum_to_like_kernel(
+                grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta),
+                self.saved_input_shape,
+                self.saved_input_dtype,
+            )
+            if edges[0] is not None
+            else None,
             grad_of_vec1,
             grad_of_vec2,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        vec1_dtype = self.saved_vec1_dtype
-        vec2_dtype = self.saved_vec2_dtype
-        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
-        grad_of_input = None
-        grad_of_vec1 = None
-        grad_of_vec2 = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to_like(grad if beta == 1 else F.scaled_by(grad, beta), input_shape, input_dtype)
-        if edges[1] is not None:
-            vec2 = self.unpack("vec2")
-            to_vec1 = F.mv(scaled, F.to_dtype(conjugate(vec2), grad.dtype))
-            grad_of_vec1 = F.to_dtype(to_vec1, vec1_dtype)
-        if edges[2] is not None:
-            vec1 = self.unpack("vec1")
-            to_vec2 = F.mv(F.transpose(scaled, 0, 1), F.to_dtype(conjugate(vec1), grad.dtype))
-            grad_of_vec2 = F.to_dtype(to_vec2, vec2_dtype)
-        return (
-            grad_of_input,
-            grad_of_vec1,
-            grad_of_vec2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_vec1 = None
-        self.saved_vec2 = None
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("addr", out, addr(input, vec1, vec2, beta=beta, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
-        input = as_tensor_argument("addr", "input", 1, input)
-    if not isinstance(vec1, TensorBase):
-        if is_foreign(vec1):
-            return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
-        vec1 = as_tensor_argument("addr", "vec1", 2, vec1)
-    if not isinstance(vec2, TensorBase):
-        if is_foreign(vec2):
-            return ask_foreign(addr, (input, vec1, vec2), {"beta": beta, "alpha": alpha, "out": out})
-        vec2 = as_tensor_argument("addr", "vec2", 3, vec2)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(vec1, TensorBase)
+        or not isinstance(vec2, TensorBase)
+    ):
+        if (taken := divert("addr", (input, vec1, vec2, beta, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(beta) is not int and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
+        beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
         input_array = input._array
         vec1_array = vec1._array
         vec2_array = vec2._array
-        (
-            (
-                input_array,
-                vec1_array,
-                vec2_array,
-            ),
-            _,
-        ) = promote_many(input_array, vec1_array, vec2_array)
-        try:
-            computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
-        except ValueError as error:
-            raise shapes_differ(error, input_array, vec1_array, vec2_array) from None
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "addr",
-            "input: Array; vec1: Array; vec2: Array; *; beta: Scalar; alpha: Scalar",
-            (input, vec1, vec2, beta, alpha),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        (input_array, vec1_array, vec2_array), _ = promote_many(input_array, vec1_array, vec2_array)
+        computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
+    except Exception as error:
+        raise refuse("addr", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or vec1._requires_grad or vec2._requires_grad):
-        node = new_node(AddrBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or vec1._requires_grad or vec2._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AddrBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (vec1._edge or gradient_edge(vec1)) if vec1._requires_grad else None,
             (vec2._edge or gradient_edge(vec2)) if vec2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if vec2._requires_grad:
             node.saved_vec1 = vec1
             node.saved_vec1_version = vec1._counter.value if vec1._counter is not None else 0
@@ -1786,30 +743,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
         node.saved_input_shape = input._array.shape
         node.saved_vec1_dtype = vec1._array.dtype
         node.saved_vec2_dtype = vec2._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, vec1, vec2):
-            carry_tangents(
-                result,
-                addr_tangent,
-                (
-                    input,
-                    vec1,
-                    vec2,
-                    beta,
-                    alpha,
-                ),
-                (
-                    input,
-                    vec1,
-                    vec2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("addr", result, (input, vec1, vec2, beta, alpha)) if process.diverted else result
 
 
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -1817,164 +751,73 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: An
     return in_place(addr, input, vec1, vec2, beta=beta, alpha=alpha)
 
 
-def addr_tangent(
-    result: Any,
-    input: Any,
-    vec1: Any,
-    vec2: Any,
-    beta: Any,
-    alpha: Any,
-    input_tangent: Any,
-    vec1_tangent: Any,
-    vec2_tangent: Any,
-) -> Any:
-    """Tangent of addr."""
-    return double_pullback(
-        lambda xs: addr(xs[0], xs[1], xs[2], beta=beta, alpha=alpha),
-        (
-            input,
-            vec1,
-            vec2,
-        ),
-        (
-            input_tangent,
-            vec1_tangent,
-            vec2_tangent,
-        ),
-    )
-
-
-class BaddbmmBackward0(Node):
-    """Gradient of baddbmm."""
-
+class BaddbmmBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("batch1", "batch2", "beta", "alpha")
+    operation = "baddbmm"
+    tensor_names = ("batch1", "batch2")
+    value_names = ("beta", "alpha")
+    fact_names = ("input_shape",)
     fresh = (False, True, True)
-    saved_batch1: Any = None
-    saved_batch1_version: int = -1
-    saved_batch2: Any = None
-    saved_batch2_version: int = -1
-    saved_beta: Any = None
-    saved_alpha: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
-        grad_of_input = None
-        grad_of_batch1 = None
-        grad_of_batch2 = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
+        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+        grad_of_batch1 = grad_of_batch2 = None
         if edges[1] is not None:
             batch2 = self.saved_batch2
             if batch2._counter is not None and batch2._counter.value != self.saved_batch2_version:
                 raise_stale(self, "batch2")
-            batch2 = batch2._array
-            grad_of_batch1 = bmm_kernel(scaled, transpose_kernel(batch2, 1, 2).conjugate())
+            grad_of_batch1 = bmm_kernel(scaled, transpose_kernel(batch2._array, 1, 2).conjugate())
         if edges[2] is not None:
             batch1 = self.saved_batch1
             if batch1._counter is not None and batch1._counter.value != self.saved_batch1_version:
                 raise_stale(self, "batch1")
-            batch1 = batch1._array
-            grad_of_batch2 = bmm_kernel(transpose_kernel(batch1, 1, 2).conjugate(), scaled)
+            grad_of_batch2 = bmm_kernel(transpose_kernel(batch1._array, 1, 2).conjugate(), scaled)
         return (
-            grad_of_input,
+            sum_to_kernel(
+                grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
+            )
+            if edges[0] is not None
+            else None,
             grad_of_batch1,
             grad_of_batch2,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
-        grad_of_input = None
-        grad_of_batch1 = None
-        grad_of_batch2 = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
-        if edges[1] is not None:
-            batch2 = self.unpack("batch2")
-            grad_of_batch1 = F.bmm(scaled, conjugate(F.transpose(batch2, 1, 2)))
-        if edges[2] is not None:
-            batch1 = self.unpack("batch1")
-            grad_of_batch2 = F.bmm(conjugate(F.transpose(batch1, 1, 2)), scaled)
-        return (
-            grad_of_input,
-            grad_of_batch1,
-            grad_of_batch2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_batch1 = None
-        self.saved_batch2 = None
 
 
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None
 ) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("baddbmm", out, baddbmm(input, batch1, batch2, beta=beta, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-        input = as_tensor_argument("baddbmm", "input", 1, input)
-    if not isinstance(batch1, TensorBase):
-        if is_foreign(batch1):
-            return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-        batch1 = as_tensor_argument("baddbmm", "batch1", 2, batch1)
-    if not isinstance(batch2, TensorBase):
-        if is_foreign(batch2):
-            return ask_foreign(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-        batch2 = as_tensor_argument("baddbmm", "batch2", 3, batch2)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(batch1, TensorBase)
+        or not isinstance(batch2, TensorBase)
+    ):
+        if (taken := divert("baddbmm", (input, batch1, batch2, beta, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(beta) is not int and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
-        input_array = input._array
-        batch1_array = batch1._array
-        batch2_array = batch2._array
-        computed: Any = baddbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "baddbmm",
-            "input: Array; batch1: Array; batch2: Array; *; beta: Scalar; alpha: Scalar",
-            (input, batch1, batch2, beta, alpha),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
+        computed: Any = baddbmm_kernel(input._array, batch1._array, batch2._array, beta=beta, alpha=alpha)
+    except Exception as error:
+        raise refuse("baddbmm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or batch1._requires_grad or batch2._requires_grad):
-        node = new_node(BaddbmmBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or batch1._requires_grad or batch2._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(BaddbmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (batch1._edge or gradient_edge(batch1)) if batch1._requires_grad else None,
             (batch2._edge or gradient_edge(batch2)) if batch2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if batch2._requires_grad:
             node.saved_batch1 = batch1
             node.saved_batch1_version = batch1._counter.value if batch1._counter is not None else 0
@@ -1984,30 +827,7 @@ def baddbmm(
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, batch1, batch2):
-            carry_tangents(
-                result,
-                baddbmm_tangent,
-                (
-                    input,
-                    batch1,
-                    batch2,
-                    beta,
-                    alpha,
-                ),
-                (
-                    input,
-                    batch1,
-                    batch2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("baddbmm", result, (input, batch1, batch2, beta, alpha)) if process.diverted else result
 
 
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -2015,159 +835,72 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, al
     return in_place(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-def baddbmm_tangent(
-    result: Any,
-    input: Any,
-    batch1: Any,
-    batch2: Any,
-    beta: Any,
-    alpha: Any,
-    input_tangent: Any,
-    batch1_tangent: Any,
-    batch2_tangent: Any,
-) -> Any:
-    """Tangent of baddbmm."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if batch1_tangent is None:
-        batch1_tangent = zeros_like_input(batch1)
-    if batch2_tangent is None:
-        batch2_tangent = zeros_like_input(batch2)
-    return (
-        F.baddbmm(input_tangent, batch1_tangent, batch2, beta=beta, alpha=alpha) + F.bmm(batch1, batch2_tangent) * alpha
-    )
-
-
-class AddbmmBackward0(Node):
-    """Gradient of addbmm."""
-
+class AddbmmBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("batch1", "batch2", "beta", "alpha")
-    saved_batch1: Any = None
-    saved_batch1_version: int = -1
-    saved_batch2: Any = None
-    saved_batch2_version: int = -1
-    saved_beta: Any = None
-    saved_alpha: Any = None
-    saved_input_shape: Any = None
+    operation = "addbmm"
+    tensor_names = ("batch1", "batch2")
+    value_names = ("beta", "alpha")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else scaled_by_kernel(grad, alpha)
-        grad_of_input = None
-        grad_of_batch1 = None
-        grad_of_batch2 = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_kernel(grad if beta == 1 else scaled_by_kernel(grad, beta), input_shape)
+        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+        grad_of_batch1 = grad_of_batch2 = None
         if edges[1] is not None:
             batch2 = self.saved_batch2
             if batch2._counter is not None and batch2._counter.value != self.saved_batch2_version:
                 raise_stale(self, "batch2")
-            batch2 = batch2._array
-            grad_of_batch1 = matmul_kernel(scaled, transpose_kernel(batch2, 1, 2).conjugate())
+            grad_of_batch1 = matmul_kernel(scaled, transpose_kernel(batch2._array, 1, 2).conjugate())
         if edges[2] is not None:
             batch1 = self.saved_batch1
             if batch1._counter is not None and batch1._counter.value != self.saved_batch1_version:
                 raise_stale(self, "batch1")
-            batch1 = batch1._array
-            grad_of_batch2 = matmul_kernel(transpose_kernel(batch1, 1, 2).conjugate(), scaled)
+            grad_of_batch2 = matmul_kernel(transpose_kernel(batch1._array, 1, 2).conjugate(), scaled)
         return (
-            grad_of_input,
+            sum_to_kernel(
+                grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
+            )
+            if edges[0] is not None
+            else None,
             grad_of_batch1,
             grad_of_batch2,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        beta = self.saved_beta
-        alpha = self.saved_alpha
-        input_shape = self.saved_input_shape
-        scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
-        grad_of_input = None
-        grad_of_batch1 = None
-        grad_of_batch2 = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input_shape)
-        if edges[1] is not None:
-            batch2 = self.unpack("batch2")
-            grad_of_batch1 = F.matmul(scaled, conjugate(F.transpose(batch2, 1, 2)))
-        if edges[2] is not None:
-            batch1 = self.unpack("batch1")
-            grad_of_batch2 = F.matmul(conjugate(F.transpose(batch1, 1, 2)), scaled)
-        return (
-            grad_of_input,
-            grad_of_batch1,
-            grad_of_batch2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_batch1 = None
-        self.saved_batch2 = None
 
 
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None
 ) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2).sum(0)`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("addbmm", out, addbmm(input, batch1, batch2, beta=beta, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-        input = as_tensor_argument("addbmm", "input", 1, input)
-    if not isinstance(batch1, TensorBase):
-        if is_foreign(batch1):
-            return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-        batch1 = as_tensor_argument("addbmm", "batch1", 2, batch1)
-    if not isinstance(batch2, TensorBase):
-        if is_foreign(batch2):
-            return ask_foreign(addbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out})
-        batch2 = as_tensor_argument("addbmm", "batch2", 3, batch2)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(batch1, TensorBase)
+        or not isinstance(batch2, TensorBase)
+    ):
+        if (taken := divert("addbmm", (input, batch1, batch2, beta, alpha), out)) is not PROCEED:
+            return taken
     try:
-        if type(beta) is not int and type(beta) not in NUMBERS:
-            beta = plain_float(beta)
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
-        input_array = input._array
-        batch1_array = batch1._array
-        batch2_array = batch2._array
-        computed: Any = addbmm_kernel(input_array, batch1_array, batch2_array, beta=beta, alpha=alpha)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "addbmm",
-            "input: Array; batch1: Array; batch2: Array; *; beta: Scalar; alpha: Scalar",
-            (input, batch1, batch2, beta, alpha),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
+        computed: Any = addbmm_kernel(input._array, batch1._array, batch2._array, beta=beta, alpha=alpha)
+    except Exception as error:
+        raise refuse("addbmm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or batch1._requires_grad or batch2._requires_grad):
-        node = new_node(AddbmmBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or batch1._requires_grad or batch2._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(AddbmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (batch1._edge or gradient_edge(batch1)) if batch1._requires_grad else None,
             (batch2._edge or gradient_edge(batch2)) if batch2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if batch2._requires_grad:
             node.saved_batch1 = batch1
             node.saved_batch1_version = batch1._counter.value if batch1._counter is not None else 0
@@ -2177,30 +910,7 @@ def addbmm(
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, batch1, batch2):
-            carry_tangents(
-                result,
-                addbmm_tangent,
-                (
-                    input,
-                    batch1,
-                    batch2,
-                    beta,
-                    alpha,
-                ),
-                (
-                    input,
-                    batch1,
-                    batch2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("addbmm", result, (input, batch1, batch2, beta, alpha)) if process.diverted else result
 
 
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -2208,614 +918,231 @@ def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     return in_place(addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-def addbmm_tangent(
-    result: Any,
-    input: Any,
-    batch1: Any,
-    batch2: Any,
-    beta: Any,
-    alpha: Any,
-    input_tangent: Any,
-    batch1_tangent: Any,
-    batch2_tangent: Any,
-) -> Any:
-    """Tangent of addbmm."""
-    return double_pullback(
-        lambda xs: addbmm(xs[0], xs[1], xs[2], beta=beta, alpha=alpha),
-        (
-            input,
-            batch1,
-            batch2,
-        ),
-        (
-            input_tangent,
-            batch1_tangent,
-            batch2_tangent,
-        ),
-    )
-
-
-class LinearBiasNode(Node):
-    """Gradient of linear_bias."""
-
+class LinearBiasNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight")
-    public_names = {"input": "self"}
+    operation = "linear_bias"
+    shown = "AddmmBackward0"
+    tensor_names = ("input", "weight")
     fresh = (False, True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_bias = None
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            grad_of_bias = linear_grad_bias_kernel(grad)
+        grad_of_input = grad_of_weight = None
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input = linear_grad_input_kernel(grad, weight)
+            grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_weight = linear_grad_weight_kernel(grad, input)
-        return (
-            grad_of_bias,
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_bias = None
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            grad_of_bias = F.linear_grad_bias(grad)
-        if edges[1] is not None:
-            weight = self.unpack("weight")
-            grad_of_input = F.linear_grad_input(grad, weight)
-        if edges[2] is not None:
-            input = self.unpack("input")
-            grad_of_weight = F.linear_grad_weight(grad, input)
-        return (
-            grad_of_bias,
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-
-
-LinearBiasNode.__name__ = LinearBiasNode.__qualname__ = "AddmmBackward0"
+            grad_of_weight = linear_grad_weight_kernel(grad, input._array)
+        return (linear_grad_bias_kernel(grad) if edges[0] is not None else None, grad_of_input, grad_of_weight)
 
 
 def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias` for a matrix of inputs."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linear_bias, (input, weight, bias), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linear", out, linear_bias(input, weight, bias))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
-        input = as_tensor_argument("linear", "input", 1, input)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
-        weight = as_tensor_argument("linear", "weight", 2, weight)
-    if not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(linear_bias, (input, weight, bias), {"out": out})
-        bias = as_tensor_argument("linear", "bias", 3, bias)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(weight, TensorBase)
+        or not isinstance(bias, TensorBase)
+    ):
+        if (taken := divert("linear_bias", (input, weight, bias), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        weight_array = weight._array
-        bias_array = bias._array
-        computed: Any = linear_bias_kernel(input_array, weight_array, bias_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linear", "input: Array; weight: Array; bias: Array", (input, weight, bias)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linear_bias_kernel(input._array, weight._array, bias._array)
+    except Exception as error:
+        raise refuse("linear_bias", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (bias._requires_grad or input._requires_grad or weight._requires_grad):
-        node = new_node(LinearBiasNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (bias._requires_grad or input._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(LinearBiasNode)
         node.next_edges = (
             (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(bias, input, weight):
-            carry_tangents(
-                result,
-                linear_bias_tangent,
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-                (
-                    bias,
-                    input,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("linear_bias", result, (input, weight, bias)) if process.diverted else result
 
 
-def linear_bias_tangent(
-    result: Any, input: Any, weight: Any, bias: Any, bias_tangent: Any, input_tangent: Any, weight_tangent: Any
-) -> Any:
-    """Tangent of linear_bias."""
-    if bias_tangent is None:
-        bias_tangent = zeros_like_input(bias)
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if weight_tangent is None:
-        weight_tangent = zeros_like_input(weight)
-    return F.linear_bias(input_tangent, weight, bias_tangent) + F.linear_product(input, weight_tangent)
-
-
-class LinearBiasFoldedNode(Node):
-    """Gradient of linear_bias_folded."""
-
+class LinearBiasFoldedNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight")
-    public_names = {"input": "self"}
+    operation = "linear_bias_folded"
+    shown = "ViewBackward0"
+    tensor_names = ("input", "weight")
     fresh = (False, True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_bias = None
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            grad_of_bias = linear_grad_bias_kernel(grad)
+        grad_of_input = grad_of_weight = None
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input = linear_grad_input_kernel(grad, weight)
+            grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_weight = linear_grad_weight_kernel(grad, input)
-        return (
-            grad_of_bias,
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_bias = None
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            grad_of_bias = F.linear_grad_bias(grad)
-        if edges[1] is not None:
-            weight = self.unpack("weight")
-            grad_of_input = F.linear_grad_input(grad, weight)
-        if edges[2] is not None:
-            input = self.unpack("input")
-            grad_of_weight = F.linear_grad_weight(grad, input)
-        return (
-            grad_of_bias,
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-
-
-LinearBiasFoldedNode.__name__ = LinearBiasFoldedNode.__qualname__ = "ViewBackward0"
+            grad_of_weight = linear_grad_weight_kernel(grad, input._array)
+        return (linear_grad_bias_kernel(grad) if edges[0] is not None else None, grad_of_input, grad_of_weight)
 
 
 def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias` for inputs of any other number of dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linear_bias_folded, (input, weight, bias), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linear", out, linear_bias_folded(input, weight, bias))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
-        input = as_tensor_argument("linear", "input", 1, input)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
-        weight = as_tensor_argument("linear", "weight", 2, weight)
-    if not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(linear_bias_folded, (input, weight, bias), {"out": out})
-        bias = as_tensor_argument("linear", "bias", 3, bias)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(weight, TensorBase)
+        or not isinstance(bias, TensorBase)
+    ):
+        if (taken := divert("linear_bias_folded", (input, weight, bias), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        weight_array = weight._array
-        bias_array = bias._array
-        computed: Any = linear_bias_folded_kernel(input_array, weight_array, bias_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linear", "input: Array; weight: Array; bias: Array", (input, weight, bias)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linear_bias_folded_kernel(input._array, weight._array, bias._array)
+    except Exception as error:
+        raise refuse("linear_bias_folded", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (bias._requires_grad or input._requires_grad or weight._requires_grad):
-        node = new_node(LinearBiasFoldedNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (bias._requires_grad or input._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(LinearBiasFoldedNode)
         node.next_edges = (
             (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(bias, input, weight):
-            carry_tangents(
-                result,
-                linear_bias_folded_tangent,
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-                (
-                    bias,
-                    input,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("linear_bias_folded", result, (input, weight, bias)) if process.diverted else result
 
 
-def linear_bias_folded_tangent(
-    result: Any, input: Any, weight: Any, bias: Any, bias_tangent: Any, input_tangent: Any, weight_tangent: Any
-) -> Any:
-    """Tangent of linear_bias_folded."""
-    if bias_tangent is None:
-        bias_tangent = zeros_like_input(bias)
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if weight_tangent is None:
-        weight_tangent = zeros_like_input(weight)
-    return F.linear_bias_folded(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
-
-
-class LinearProductNode(Node):
-    """Gradient of linear_product."""
-
+class LinearProductNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight")
-    public_names = {"input": "self"}
+    operation = "linear_product"
+    shown = "MmBackward0"
+    tensor_names = ("input", "weight")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_weight = None
+        grad_of_input = grad_of_weight = None
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input = linear_grad_input_kernel(grad, weight)
+            grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_weight = linear_grad_weight_kernel(grad, input)
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            weight = self.unpack("weight")
-            grad_of_input = F.linear_grad_input(grad, weight)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_weight = F.linear_grad_weight(grad, input)
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-
-
-LinearProductNode.__name__ = LinearProductNode.__qualname__ = "MmBackward0"
+            grad_of_weight = linear_grad_weight_kernel(grad, input._array)
+        return (grad_of_input, grad_of_weight)
 
 
 def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     """`input @ weight.T` for a matrix of inputs."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linear_product, (input, weight), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linear_product", out, linear_product(input, weight))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linear_product, (input, weight), {"out": out})
-        input = as_tensor_argument("linear_product", "input", 1, input)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(linear_product, (input, weight), {"out": out})
-        weight = as_tensor_argument("linear_product", "weight", 2, weight)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(weight, TensorBase):
+        if (taken := divert("linear_product", (input, weight), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        weight_array = weight._array
-        computed: Any = linear_product_kernel(input_array, weight_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linear_product", "input: Array; weight: Array", (input, weight)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linear_product_kernel(input._array, weight._array)
+    except Exception as error:
+        raise refuse("linear_product", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or weight._requires_grad):
-        node = new_node(LinearProductNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or weight._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinearProductNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight):
-            carry_tangents(
-                result,
-                linear_product_tangent,
-                (
-                    input,
-                    weight,
-                ),
-                (
-                    input,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("linear_product", result, (input, weight)) if process.diverted else result
 
 
-def linear_product_tangent(result: Any, input: Any, weight: Any, input_tangent: Any, weight_tangent: Any) -> Any:
-    """Tangent of linear_product."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(linear_product(input_tangent, weight))
-    if weight_tangent is not None:
-        terms.append(linear_product(input, weight_tangent))
-    return sum_of_terms(terms, result)
-
-
-class LinearProductFoldedNode(Node):
-    """Gradient of linear_product_folded."""
-
+class LinearProductFoldedNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight")
-    public_names = {"input": "self"}
+    operation = "linear_product_folded"
+    shown = "UnsafeViewBackward0"
+    tensor_names = ("input", "weight")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_weight = None
+        grad_of_input = grad_of_weight = None
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            weight = weight._array
-            grad_of_input = linear_grad_input_kernel(grad, weight)
+            grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            grad_of_weight = linear_grad_weight_kernel(grad, input)
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            weight = self.unpack("weight")
-            grad_of_input = F.linear_grad_input(grad, weight)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            grad_of_weight = F.linear_grad_weight(grad, input)
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-
-
-LinearProductFoldedNode.__name__ = LinearProductFoldedNode.__qualname__ = "UnsafeViewBackward0"
+            grad_of_weight = linear_grad_weight_kernel(grad, input._array)
+        return (grad_of_input, grad_of_weight)
 
 
 def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     """`input @ weight.T` for inputs of any other number of dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linear_product_folded, (input, weight), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linear_product_folded", out, linear_product_folded(input, weight))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linear_product_folded, (input, weight), {"out": out})
-        input = as_tensor_argument("linear_product_folded", "input", 1, input)
-    if not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(linear_product_folded, (input, weight), {"out": out})
-        weight = as_tensor_argument("linear_product_folded", "weight", 2, weight)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(weight, TensorBase):
+        if (taken := divert("linear_product_folded", (input, weight), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        weight_array = weight._array
-        computed: Any = linear_product_folded_kernel(input_array, weight_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linear_product_folded", "input: Array; weight: Array", (input, weight)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linear_product_folded_kernel(input._array, weight._array)
+    except Exception as error:
+        raise refuse("linear_product_folded", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or weight._requires_grad):
-        node = new_node(LinearProductFoldedNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or weight._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinearProductFoldedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight):
-            carry_tangents(
-                result,
-                linear_product_folded_tangent,
-                (
-                    input,
-                    weight,
-                ),
-                (
-                    input,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def linear_product_folded_tangent(result: Any, input: Any, weight: Any, input_tangent: Any, weight_tangent: Any) -> Any:
-    """Tangent of linear_product_folded."""
-    terms = []
-    if input_tangent is not None:
-        terms.append(linear_product_folded(input_tangent, weight))
-    if weight_tangent is not None:
-        terms.append(linear_product_folded(input, weight_tangent))
-    return sum_of_terms(terms, result)
+    return finish("linear_product_folded", result, (input, weight)) if process.diverted else result

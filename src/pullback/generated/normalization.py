@@ -5,62 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import sum_over_channels as sum_over_channels_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
-from pullback.kernels.normalization import batch_norm_evaluation as batch_norm_evaluation_kernel
-from pullback.kernels.normalization import batch_norm_evaluation_back as batch_norm_evaluation_back_kernel
-from pullback.kernels.normalization import batch_norm_evaluation_weight_back as batch_norm_evaluation_weight_back_kernel
-from pullback.kernels.normalization import batch_norm_training as batch_norm_training_kernel
-from pullback.kernels.normalization import batch_norm_training_back as batch_norm_training_back_kernel
-from pullback.kernels.normalization import group_norm_back as group_norm_back_kernel
-from pullback.kernels.normalization import layer_norm_back as layer_norm_back_kernel
-from pullback.kernels.normalization import native_group_norm as native_group_norm_kernel
-from pullback.kernels.normalization import native_layer_norm as native_layer_norm_kernel
-from pullback.kernels.normalization import rms_norm_back as rms_norm_back_kernel
-from pullback.kernels.normalization import rms_norm_fused as rms_norm_fused_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.normalization import (
+    batch_norm_evaluation as batch_norm_evaluation_kernel,
+    batch_norm_evaluation_back as batch_norm_evaluation_back_kernel,
+    batch_norm_evaluation_weight_back as batch_norm_evaluation_weight_back_kernel,
+    batch_norm_training as batch_norm_training_kernel, batch_norm_training_back as batch_norm_training_back_kernel,
+    group_norm_back as group_norm_back_kernel, layer_norm_back as layer_norm_back_kernel,
+    native_group_norm as native_group_norm_kernel, native_layer_norm as native_layer_norm_kernel,
+    rms_norm_back as rms_norm_back_kernel, rms_norm_fused as rms_norm_fused_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
+    finish, gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, plain_int,
+    process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class NativeLayerNormBackward0(Node):
-    """Gradient of native_layer_norm."""
-
+class NativeLayerNormBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight", "mean", "rstd", "normalized_shape", "eps")
-    public_names = {"input": "self"}
+    operation = "native_layer_norm"
+    tensor_names = ("input", "weight", "mean", "rstd")
+    value_names = ("normalized_shape", "eps")
     output_count = 3
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_mean: Any = None
-    saved_mean_version: int = -1
-    saved_rstd: Any = None
-    saved_rstd_version: int = -1
-    saved_normalized_shape: Any = None
-    saved_eps: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        normalized_shape = self.saved_normalized_shape
-        eps = self.saved_eps
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -78,112 +52,54 @@ class NativeLayerNormBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        parts = layer_norm_back_kernel(grad, input, mean, rstd, weight, normalized_shape, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_weight = parts[1]
-        if edges[2] is not None:
-            grad_of_bias = parts[2]
+        parts = layer_norm_back_kernel(grad, input, mean, rstd, weight, self.saved_normalized_shape, self.saved_eps)
         return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        normalized_shape = self.saved_normalized_shape
-        eps = self.saved_eps
-        input = self.unpack("input")
-        mean = self.unpack("mean")
-        rstd = self.unpack("rstd")
-        weight = self.unpack("weight")
-        parts = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_weight = parts[1]
-        if edges[2] is not None:
-            grad_of_bias = parts[2]
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-        self.saved_mean = None
-        self.saved_rstd = None
 
 
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Any:
     """Normalize over the last dimensions; the result, the means and the reciprocal standard deviations."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
-        input = as_tensor_argument("native_layer_norm", "input", 1, input)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
-        weight = as_tensor_argument("native_layer_norm", "weight", 3, weight)
-    if bias is not None and not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(native_layer_norm, (input, normalized_shape, weight, bias, eps), {})
-        bias = as_tensor_argument("native_layer_norm", "bias", 4, bias)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+        or (bias is not None and not isinstance(bias, TensorBase))
+    ):
+        if (taken := divert("native_layer_norm", (input, normalized_shape, weight, bias, eps))) is not PROCEED:
+            return taken
     try:
         normalized_shape = as_shape(normalized_shape)
-        if type(eps) is not float and type(eps) not in NUMBERS:
-            eps = plain_float(eps)
-        input_array = input._array
-        weight_array = None if weight is None else weight._array
-        bias_array = None if bias is None else bias._array
+        eps = eps if type(eps) is float or type(eps) in NUMBERS else plain_float(eps)
         result_value, mean_value, rstd_value = native_layer_norm_kernel(
-            input_array, normalized_shape, weight_array, bias_array, eps
+            input._array,
+            normalized_shape,
+            None if weight is None else weight._array,
+            None if bias is None else bias._array,
+            eps,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "native_layer_norm",
-            "input: Array; normalized_shape: Shape; weight: Array | None; bias: Array | None; eps: float",
-            (input, normalized_shape, weight, bias, eps),
-        ) from None
+    except Exception as error:
+        raise refuse("native_layer_norm", error, locals()) from None
     result = new_tensor(as_array(result_value))
     mean = new_tensor(as_array(mean_value))
     rstd = new_tensor(as_array(rstd_value))
-    if record and (
+    if (
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ):
-        node = new_node(NativeLayerNormBackward0)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(NativeLayerNormBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
             (bias._edge or gradient_edge(bias)) if (bias is not None and bias._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((result, mean, rstd))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result, mean, rstd))
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_weight = weight
@@ -191,85 +107,25 @@ def native_layer_norm(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
         node.saved_rstd_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
-            carry_tangents(
-                (result, mean, rstd),
-                native_layer_norm_tangent,
-                (
-                    input,
-                    normalized_shape,
-                    weight,
-                    bias,
-                    eps,
-                ),
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-            )
-        note_inference((result, mean, rstd))
-    return (result, mean, rstd)
+    return finish("native_layer_norm", (result, mean, rstd), locals()) if process.diverted else (result, mean, rstd)
 
 
-def native_layer_norm_tangent(
-    result: Any,
-    input: Any,
-    normalized_shape: Any,
-    weight: Any,
-    bias: Any,
-    eps: Any,
-    input_tangent: Any,
-    weight_tangent: Any,
-    bias_tangent: Any,
-) -> Any:
-    """Tangent of native_layer_norm."""
-    return double_pullback(
-        lambda xs: native_layer_norm(xs[0], normalized_shape, xs[1], xs[2], eps),
-        (
-            input,
-            weight,
-            bias,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-            bias_tangent,
-        ),
-    )
-
-
-class BatchNormTrainingNode(Node):
-    """Gradient of batch_norm_training."""
-
+class BatchNormTrainingNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight", "mean", "rstd", "eps")
-    public_names = {"input": "self"}
+    operation = "batch_norm_training"
+    shown = "NativeBatchNormBackward0"
+    tensor_names = ("input", "weight", "mean", "rstd")
+    value_names = ("eps",)
     output_count = 4
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_mean: Any = None
-    saved_mean_version: int = -1
-    saved_rstd: Any = None
-    saved_rstd_version: int = -1
-    saved_eps: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        eps = self.saved_eps
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -287,199 +143,78 @@ class BatchNormTrainingNode(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        parts = batch_norm_training_back_kernel(grad, input, mean, rstd, weight, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_weight = parts[1]
-        if edges[2] is not None:
-            grad_of_bias = parts[2]
+        parts = batch_norm_training_back_kernel(grad, input, mean, rstd, weight, self.saved_eps)
         return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        eps = self.saved_eps
-        input = self.unpack("input")
-        mean = self.unpack("mean")
-        rstd = self.unpack("rstd")
-        weight = self.unpack("weight")
-        parts = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_weight = parts[1]
-        if edges[2] is not None:
-            grad_of_bias = parts[2]
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-        self.saved_mean = None
-        self.saved_rstd = None
-
-
-BatchNormTrainingNode.__name__ = BatchNormTrainingNode.__qualname__ = "NativeBatchNormBackward0"
 
 
 def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
     """Normalize each channel by its own statistics; the result, means, reciprocal deviations and variances."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(batch_norm_training, (input, weight, bias, eps), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
-        input = as_tensor_argument("batch_norm_training", "input", 1, input)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
-        weight = as_tensor_argument("batch_norm_training", "weight", 2, weight)
-    if bias is not None and not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(batch_norm_training, (input, weight, bias, eps), {})
-        bias = as_tensor_argument("batch_norm_training", "bias", 3, bias)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+        or (bias is not None and not isinstance(bias, TensorBase))
+    ):
+        if (taken := divert("batch_norm_training", (input, weight, bias, eps))) is not PROCEED:
+            return taken
     try:
-        if type(eps) is not float and type(eps) not in NUMBERS:
-            eps = plain_float(eps)
-        input_array = input._array
-        weight_array = None if weight is None else weight._array
-        bias_array = None if bias is None else bias._array
+        eps = eps if type(eps) is float or type(eps) in NUMBERS else plain_float(eps)
         result_value, mean_value, rstd_value, variance_value = batch_norm_training_kernel(
-            input_array, weight_array, bias_array, eps
+            input._array, None if weight is None else weight._array, None if bias is None else bias._array, eps
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "batch_norm_training",
-            "input: Array; weight: Array | None; bias: Array | None; eps: float",
-            (input, weight, bias, eps),
-        ) from None
+    except Exception as error:
+        raise refuse("batch_norm_training", error, locals()) from None
     result = new_tensor(as_array(result_value))
     mean = new_tensor(as_array(mean_value))
     rstd = new_tensor(as_array(rstd_value))
     variance = new_tensor(as_array(variance_value))
-    if record and (
+    if (
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ):
-        node = new_node(BatchNormTrainingNode)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(BatchNormTrainingNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
             (bias._edge or gradient_edge(bias)) if (bias is not None and bias._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((result, mean, rstd, variance))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result, mean, rstd, variance))
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_weight = weight
         if weight is not None:
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_eps = eps
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
         node.saved_rstd_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
-            carry_tangents(
-                (result, mean, rstd, variance),
-                batch_norm_training_tangent,
-                (
-                    input,
-                    weight,
-                    bias,
-                    eps,
-                ),
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-            )
-        note_inference((result, mean, rstd, variance))
-    return (result, mean, rstd, variance)
-
-
-def batch_norm_training_tangent(
-    result: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    eps: Any,
-    input_tangent: Any,
-    weight_tangent: Any,
-    bias_tangent: Any,
-) -> Any:
-    """Tangent of batch_norm_training."""
-    return double_pullback(
-        lambda xs: batch_norm_training(xs[0], xs[1], xs[2], eps),
-        (
-            input,
-            weight,
-            bias,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-            bias_tangent,
-        ),
+    return (
+        finish("batch_norm_training", (result, mean, rstd, variance), locals())
+        if process.diverted
+        else (result, mean, rstd, variance)
     )
 
 
-class BatchNormEvaluationNode(Node):
-    """Gradient of batch_norm_evaluation."""
-
+class BatchNormEvaluationNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight", "running_mean", "running_var", "eps")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_running_mean: Any = None
-    saved_running_mean_version: int = -1
-    saved_running_var: Any = None
-    saved_running_var_version: int = -1
-    saved_eps: Any = None
-    saved_weight_dtype: Any = None
+    operation = "batch_norm_evaluation"
+    shown = "NativeBatchNormBackward0"
+    tensor_names = ("input", "weight", "running_mean", "running_var")
+    value_names = ("eps",)
+    fact_names = ("weight_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        eps = self.saved_eps
-        weight_dtype = self.saved_weight_dtype
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
+        grad_of_input = grad_of_weight = None
         if edges[0] is not None:
             weight = self.saved_weight
             if self.saved_weight_version >= 0:
@@ -489,138 +224,64 @@ class BatchNormEvaluationNode(Node):
             running_var = self.saved_running_var
             if running_var._counter is not None and running_var._counter.value != self.saved_running_var_version:
                 raise_stale(self, "running_var")
-            running_var = running_var._array
-            grad_of_input = batch_norm_evaluation_back_kernel(grad, weight, running_var, eps)
+            grad_of_input = batch_norm_evaluation_back_kernel(grad, weight, running_var._array, self.saved_eps)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             running_mean = self.saved_running_mean
             if running_mean._counter is not None and running_mean._counter.value != self.saved_running_mean_version:
                 raise_stale(self, "running_mean")
-            running_mean = running_mean._array
             running_var = self.saved_running_var
             if running_var._counter is not None and running_var._counter.value != self.saved_running_var_version:
                 raise_stale(self, "running_var")
-            running_var = running_var._array
             grad_of_weight = batch_norm_evaluation_weight_back_kernel(
-                grad, input, weight_dtype, running_mean, running_var, eps
+                grad, input._array, self.saved_weight_dtype, running_mean._array, running_var._array, self.saved_eps
             )
-        if edges[2] is not None:
-            grad_of_bias = sum_over_channels_kernel(grad)
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        eps = self.saved_eps
-        weight_dtype = self.saved_weight_dtype
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            weight = self.unpack("weight")
-            running_var = self.unpack("running_var")
-            grad_of_input = F.batch_norm_evaluation_back(grad, weight, running_var, eps)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            running_mean = self.unpack("running_mean")
-            running_var = self.unpack("running_var")
-            grad_of_weight = F.batch_norm_evaluation_weight_back(
-                grad, input, weight_dtype, running_mean, running_var, eps
-            )
-        if edges[2] is not None:
-            grad_of_bias = F.sum_over_channels(grad)
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-        self.saved_running_mean = None
-        self.saved_running_var = None
-
-
-BatchNormEvaluationNode.__name__ = BatchNormEvaluationNode.__qualname__ = "NativeBatchNormBackward0"
+        return (grad_of_input, grad_of_weight, sum_over_channels_kernel(grad) if edges[2] is not None else None)
 
 
 def batch_norm_evaluation(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, eps: float
 ) -> Tensor:
     """Normalize each channel by given statistics."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        input = as_tensor_argument("batch_norm", "input", 1, input)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        weight = as_tensor_argument("batch_norm", "weight", 2, weight)
-    if bias is not None and not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        bias = as_tensor_argument("batch_norm", "bias", 3, bias)
-    if not isinstance(running_mean, TensorBase):
-        if is_foreign(running_mean):
-            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        running_mean = as_tensor_argument("batch_norm", "running_mean", 4, running_mean)
-    if not isinstance(running_var, TensorBase):
-        if is_foreign(running_var):
-            return ask_foreign(batch_norm_evaluation, (input, weight, bias, running_mean, running_var, eps), {})
-        running_var = as_tensor_argument("batch_norm", "running_var", 5, running_var)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+        or (bias is not None and not isinstance(bias, TensorBase))
+        or not isinstance(running_mean, TensorBase)
+        or not isinstance(running_var, TensorBase)
+    ):
+        if (taken := divert("batch_norm_evaluation", locals())) is not PROCEED:
+            return taken
     try:
-        if type(eps) is not float and type(eps) not in NUMBERS:
-            eps = plain_float(eps)
-        input_array = input._array
-        weight_array = None if weight is None else weight._array
-        bias_array = None if bias is None else bias._array
-        running_mean_array = running_mean._array
-        running_var_array = running_var._array
+        eps = eps if type(eps) is float or type(eps) in NUMBERS else plain_float(eps)
         computed: Any = batch_norm_evaluation_kernel(
-            input_array, weight_array, bias_array, running_mean_array, running_var_array, eps
+            input._array,
+            None if weight is None else weight._array,
+            None if bias is None else bias._array,
+            running_mean._array,
+            running_var._array,
+            eps,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "batch_norm",
-            "input: Array; weight: Array | None; bias: Array | None; running_mean: Array; running_var: Array; eps: float",
-            (input, weight, bias, running_mean, running_var, eps),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("batch_norm_evaluation", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ):
-        node = new_node(BatchNormEvaluationNode)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(BatchNormEvaluationNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
             (bias._edge or gradient_edge(bias)) if (bias is not None and bias._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if weight is not None and weight._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
@@ -636,85 +297,20 @@ def batch_norm_evaluation(
             node.saved_running_var_version = running_var._counter.value if running_var._counter is not None else 0
         node.saved_eps = eps
         node.saved_weight_dtype = weight._array.dtype if weight is not None else None
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
-            carry_tangents(
-                result,
-                batch_norm_evaluation_tangent,
-                (
-                    input,
-                    weight,
-                    bias,
-                    running_mean,
-                    running_var,
-                    eps,
-                ),
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("batch_norm_evaluation", result, locals()) if process.diverted else result
 
 
-def batch_norm_evaluation_tangent(
-    result: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
-    eps: Any,
-    input_tangent: Any,
-    weight_tangent: Any,
-    bias_tangent: Any,
-) -> Any:
-    """Tangent of batch_norm_evaluation."""
-    return double_pullback(
-        lambda xs: batch_norm_evaluation(xs[0], xs[1], xs[2], running_mean, running_var, eps),
-        (
-            input,
-            weight,
-            bias,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-            bias_tangent,
-        ),
-    )
-
-
-class NativeGroupNormBackward0(Node):
-    """Gradient of native_group_norm."""
-
+class NativeGroupNormBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight", "mean", "rstd", "group", "eps")
-    public_names = {"input": "self"}
+    operation = "native_group_norm"
+    tensor_names = ("input", "weight", "mean", "rstd")
+    value_names = ("group", "eps")
     output_count = 3
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_mean: Any = None
-    saved_mean_version: int = -1
-    saved_rstd: Any = None
-    saved_rstd_version: int = -1
-    saved_group: Any = None
-    saved_eps: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        group = self.saved_group
-        eps = self.saved_eps
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -732,119 +328,60 @@ class NativeGroupNormBackward0(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        parts = group_norm_back_kernel(grad, input, mean, rstd, weight, group, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_weight = parts[1]
-        if edges[2] is not None:
-            grad_of_bias = parts[2]
+        parts = group_norm_back_kernel(grad, input, mean, rstd, weight, self.saved_group, self.saved_eps)
         return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        group = self.saved_group
-        eps = self.saved_eps
-        input = self.unpack("input")
-        mean = self.unpack("mean")
-        rstd = self.unpack("rstd")
-        weight = self.unpack("weight")
-        parts = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        grad_of_bias = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_weight = parts[1]
-        if edges[2] is not None:
-            grad_of_bias = parts[2]
-        return (
-            grad_of_input,
-            grad_of_weight,
-            grad_of_bias,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-        self.saved_mean = None
-        self.saved_rstd = None
 
 
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:
     """Normalize groups of channels; the result, and the means and reciprocal deviations of (N, group)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
-        input = as_tensor_argument("native_group_norm", "input", 1, input)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
-        weight = as_tensor_argument("native_group_norm", "weight", 2, weight)
-    if bias is not None and not isinstance(bias, TensorBase):
-        if is_foreign(bias):
-            return ask_foreign(native_group_norm, (input, weight, bias, N, C, HxW, group, eps), {})
-        bias = as_tensor_argument("native_group_norm", "bias", 3, bias)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+        or (bias is not None and not isinstance(bias, TensorBase))
+    ):
+        if (taken := divert("native_group_norm", (input, weight, bias, N, C, HxW, group, eps))) is not PROCEED:
+            return taken
     try:
-        if type(N) is not int:
-            N = plain_int(N)
-        if type(C) is not int:
-            C = plain_int(C)
-        if type(HxW) is not int:
-            HxW = plain_int(HxW)
-        if type(group) is not int:
-            group = plain_int(group)
-        if type(eps) is not float and type(eps) not in NUMBERS:
-            eps = plain_float(eps)
-        input_array = input._array
-        weight_array = None if weight is None else weight._array
-        bias_array = None if bias is None else bias._array
+        N = N if type(N) is int else plain_int(N)
+        C = C if type(C) is int else plain_int(C)
+        HxW = HxW if type(HxW) is int else plain_int(HxW)
+        group = group if type(group) is int else plain_int(group)
+        eps = eps if type(eps) is float or type(eps) in NUMBERS else plain_float(eps)
         result_value, mean_value, rstd_value = native_group_norm_kernel(
-            input_array, weight_array, bias_array, N, C, HxW, group, eps
+            input._array,
+            None if weight is None else weight._array,
+            None if bias is None else bias._array,
+            N,
+            C,
+            HxW,
+            group,
+            eps,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "native_group_norm",
-            "input: Array; weight: Array | None; bias: Array | None; N: int; C: int; HxW: int; group: int; eps: float",
-            (input, weight, bias, N, C, HxW, group, eps),
-        ) from None
+    except Exception as error:
+        raise refuse("native_group_norm", error, locals()) from None
     result = new_tensor(as_array(result_value))
     mean = new_tensor(as_array(mean_value))
     rstd = new_tensor(as_array(rstd_value))
-    if record and (
+    if (
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ):
-        node = new_node(NativeGroupNormBackward0)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(NativeGroupNormBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
             (bias._edge or gradient_edge(bias)) if (bias is not None and bias._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((result, mean, rstd))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result, mean, rstd))
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_weight = weight
@@ -852,88 +389,24 @@ def native_group_norm(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_group = group
         node.saved_eps = eps
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
         node.saved_rstd_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight, bias):
-            carry_tangents(
-                (result, mean, rstd),
-                native_group_norm_tangent,
-                (
-                    input,
-                    weight,
-                    bias,
-                    N,
-                    C,
-                    HxW,
-                    group,
-                    eps,
-                ),
-                (
-                    input,
-                    weight,
-                    bias,
-                ),
-            )
-        note_inference((result, mean, rstd))
-    return (result, mean, rstd)
+    return finish("native_group_norm", (result, mean, rstd), locals()) if process.diverted else (result, mean, rstd)
 
 
-def native_group_norm_tangent(
-    result: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    N: Any,
-    C: Any,
-    HxW: Any,
-    group: Any,
-    eps: Any,
-    input_tangent: Any,
-    weight_tangent: Any,
-    bias_tangent: Any,
-) -> Any:
-    """Tangent of native_group_norm."""
-    return double_pullback(
-        lambda xs: native_group_norm(xs[0], xs[1], xs[2], N, C, HxW, group, eps),
-        (
-            input,
-            weight,
-            bias,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-            bias_tangent,
-        ),
-    )
-
-
-class RmsNormFusedNode(Node):
-    """Gradient of rms_norm_fused."""
-
+class RmsNormFusedNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "weight", "normalized_shape", "eps")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_weight: Any = None
-    saved_weight_version: int = -1
-    saved_normalized_shape: Any = None
-    saved_eps: Any = None
+    operation = "rms_norm_fused"
+    shown = "MulBackward0"
+    tensor_names = ("input", "weight")
+    value_names = ("normalized_shape", "eps")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        normalized_shape = self.saved_normalized_shape
-        eps = self.saved_eps
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -943,91 +416,39 @@ class RmsNormFusedNode(Node):
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
             weight = weight._array
-        pair = rms_norm_back_kernel(grad, input, normalized_shape, weight, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            grad_of_input = pair[0]
-        if edges[1] is not None:
-            grad_of_weight = pair[1]
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        normalized_shape = self.saved_normalized_shape
-        eps = self.saved_eps
-        input = self.unpack("input")
-        weight = self.unpack("weight")
-        pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
-        grad_of_input = None
-        grad_of_weight = None
-        if edges[0] is not None:
-            grad_of_input = pair[0]
-        if edges[1] is not None:
-            grad_of_weight = pair[1]
-        return (
-            grad_of_input,
-            grad_of_weight,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_weight = None
-
-
-RmsNormFusedNode.__name__ = RmsNormFusedNode.__qualname__ = "MulBackward0"
+        pair = rms_norm_back_kernel(grad, input, self.saved_normalized_shape, weight, self.saved_eps)
+        return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)
 
 
 def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps: Any) -> Tensor:
     """Divide the last dimensions by their root mean square."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rms_norm_fused, (input, normalized_shape, weight, eps), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rms_norm_fused, (input, normalized_shape, weight, eps), {})
-        input = as_tensor_argument("rms_norm_fused", "input", 1, input)
-    if weight is not None and not isinstance(weight, TensorBase):
-        if is_foreign(weight):
-            return ask_foreign(rms_norm_fused, (input, normalized_shape, weight, eps), {})
-        weight = as_tensor_argument("rms_norm_fused", "weight", 3, weight)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("rms_norm_fused", (input, normalized_shape, weight, eps))) is not PROCEED:
+            return taken
     try:
         normalized_shape = as_shape(normalized_shape)
-        if type(eps) is not float and type(eps) not in NUMBERS and eps is not None:
-            eps = plain_float(eps)
-        input_array = input._array
-        weight_array = None if weight is None else weight._array
-        computed: Any = rms_norm_fused_kernel(input_array, normalized_shape, weight_array, eps)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "rms_norm_fused",
-            "input: Array; normalized_shape: Shape; weight: Array | None; eps: float | None",
-            (input, normalized_shape, weight, eps),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        eps = eps if type(eps) is float or type(eps) in NUMBERS or eps is None else plain_float(eps)
+        computed: Any = rms_norm_fused_kernel(
+            input._array, normalized_shape, None if weight is None else weight._array, eps
+        )
+    except Exception as error:
+        raise refuse("rms_norm_fused", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or (weight is not None and weight._requires_grad)):
-        node = new_node(RmsNormFusedNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (weight is not None and weight._requires_grad)) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(RmsNormFusedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_weight = weight
@@ -1035,42 +456,4 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, weight):
-            carry_tangents(
-                result,
-                rms_norm_fused_tangent,
-                (
-                    input,
-                    normalized_shape,
-                    weight,
-                    eps,
-                ),
-                (
-                    input,
-                    weight,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def rms_norm_fused_tangent(
-    result: Any, input: Any, normalized_shape: Any, weight: Any, eps: Any, input_tangent: Any, weight_tangent: Any
-) -> Any:
-    """Tangent of rms_norm_fused."""
-    return double_pullback(
-        lambda xs: rms_norm_fused(xs[0], normalized_shape, xs[1], eps),
-        (
-            input,
-            weight,
-        ),
-        (
-            input_tangent,
-            weight_tangent,
-        ),
-    )
+    return finish("rms_norm_fused", result, (input, normalized_shape, weight, eps)) if process.diverted else result

@@ -5,104 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, widen_half
-from pullback.backend.halves import rounded
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import renorm_grad as renorm_grad_kernel
-from pullback.generated.array_formulas import vector_norm_grad as vector_norm_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.exponential import pow as pow_kernel
-from pullback.kernels.norms import dist as dist_kernel
-from pullback.kernels.norms import div_or_zero as div_or_zero_kernel
-from pullback.kernels.norms import linalg_vector_norm as linalg_vector_norm_kernel
-from pullback.kernels.norms import norm_dim as norm_dim_kernel
-from pullback.kernels.norms import pow_or_zero as pow_or_zero_kernel
-from pullback.kernels.norms import renorm as renorm_kernel
-from pullback.kernels.norms import unit_or_zero as unit_or_zero_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import (
-    NUMBERS,
-    as_numpy_dtype,
-    as_tensor_argument,
-    missing_arguments,
-    plain_float,
-    shapes_differ,
-    wrap_dims,
-)
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
-from pullback.typing import Scalar
+from pullback.kernels.norms import (
+    dist as dist_kernel, div_or_zero as div_or_zero_kernel, linalg_vector_norm as linalg_vector_norm_kernel,
+    norm_dim as norm_dim_kernel, pow_or_zero as pow_or_zero_kernel, renorm as renorm_kernel,
+    unit_or_zero as unit_or_zero_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    renorm_grad as renorm_grad_kernel, vector_norm_grad as vector_norm_grad_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array,
+    as_numpy_dtype, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, plain_float,
+    process, promote_arrays, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim, wrap_dims,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgVectorNormBackward0(Node):
-    """Gradient of linalg_vector_norm."""
-
+class LinalgVectorNormBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "ord", "dim", "keepdim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_ord: Any = None
-    saved_dim: Any = None
-    saved_keepdim: Any = None
+    operation = "linalg_vector_norm"
+    tensor_names = ("input", "result")
+    value_names = ("ord", "dim", "keepdim")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        ord = self.saved_ord
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = None if ord == 0 else vector_norm_grad_kernel(grad, input, ord, dim, keepdim, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        ord = self.saved_ord
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = None if ord == 0 else F.vector_norm_grad(grad, input, ord, dim, keepdim, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (
+            None
+            if self.saved_ord == 0
+            else vector_norm_grad_kernel(
+                grads[0], input._array, self.saved_ord, self.saved_dim, self.saved_keepdim, result._array
+            ),
+        )
 
 
 def linalg_vector_norm(
@@ -121,189 +65,70 @@ def linalg_vector_norm(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_vector_norm, (input, ord, dim, keepdim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_vector_norm", out, linalg_vector_norm(input, ord, dim, keepdim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linalg_vector_norm, (input, ord, dim, keepdim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("linalg_vector_norm", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("linalg_vector_norm", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("linalg_vector_norm", (input, ord, dim, keepdim, dtype), out)) is not PROCEED:
+            return taken
     try:
-        if type(ord) is not int and type(ord) not in NUMBERS:
-            ord = plain_float(ord)
+        ord = ord if type(ord) is int or type(ord) in NUMBERS else plain_float(ord)
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = linalg_vector_norm_kernel(input_array, ord, dim, keepdim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_vector_norm",
-            "input: Array; ord: Scalar; dim: Dims; keepdim: bool; *; dtype: DType | None",
-            (input, ord, dim, keepdim, dtype),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_vector_norm_kernel(input._array, ord, dim, keepdim, dtype=dtype)
+    except Exception as error:
+        raise refuse("linalg_vector_norm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LinalgVectorNormBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LinalgVectorNormBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_ord = ord
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                linalg_vector_norm_tangent,
-                (
-                    input,
-                    ord,
-                    dim,
-                    keepdim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("linalg_vector_norm", result, (input, ord, dim, keepdim, dtype)) if process.diverted else result
 
 
-def linalg_vector_norm_tangent(
-    result: Any, input: Any, ord: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any
-) -> Any:
-    """Tangent of linalg_vector_norm."""
-    return double_pullback(
-        lambda xs: linalg_vector_norm(xs[0], ord, dim, keepdim, dtype=dtype), (input,), (input_tangent,)
-    )
-
-
-class DivOrZeroBackward0(Node):
-    """Gradient of div_or_zero."""
-
+class DivOrZeroBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "div_or_zero"
+    tensor_names = ("input", "other")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = div_or_zero_kernel(grad, other.conjugate())
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = div_or_zero_kernel(grad, other._array.conjugate())
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
             other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = -(grad * div_or_zero_kernel(input, other).conjugate()) / other.conjugate()
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = F.div_or_zero(grad, conjugate(other))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -(grad * conjugate(F.div_or_zero(input, other))) / conjugate(other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = -(grad * div_or_zero_kernel(input._array, other).conjugate()) / other.conjugate()
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
     """The quotient, zero where it would be a division by zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(div_or_zero, (input, other), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(div_or_zero, (input, other), {})
-        input = as_tensor_argument("div_or_zero", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(div_or_zero, (input, other), {})
-        other = as_tensor_argument("div_or_zero", "other", 2, other)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("div_or_zero", (input, other))) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -313,63 +138,25 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
     try:
         computed: Any = div_or_zero_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("div_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(DivOrZeroBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(DivOrZeroBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                div_or_zero_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def div_or_zero_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of div_or_zero."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.div_or_zero(grad, conjugate(other))))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(-(grad * conjugate(F.div_or_zero(input, other))) / conjugate(other)))
-    return sum_of_terms(terms, result)
+    return finish("div_or_zero", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -382,112 +169,42 @@ def unit_or_zero_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = 
     return -(grad * unit_or_zero_kernel(input, other).conjugate()) / other.conjugate()
 
 
-class UnitOrZeroBackward0(Node):
-    """Gradient of unit_or_zero."""
-
+class UnitOrZeroBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "unit_or_zero"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = unit_or_zero_grad_of_input(grad, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = unit_or_zero_grad_of_input(grad, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = unit_or_zero_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = F.where(other == 0, grad * 0, grad) / conjugate(other)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -(grad * conjugate(F.unit_or_zero(input, other))) / conjugate(other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = unit_or_zero_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
     """Numbers relative to a norm of theirs, zero where that is zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unit_or_zero, (input, other), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unit_or_zero, (input, other), {})
-        input = as_tensor_argument("unit_or_zero", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(unit_or_zero, (input, other), {})
-        other = as_tensor_argument("unit_or_zero", "other", 2, other)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("unit_or_zero", (input, other))) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -497,229 +214,95 @@ def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
     try:
         computed: Any = unit_or_zero_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("unit_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(UnitOrZeroBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(UnitOrZeroBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                unit_or_zero_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("unit_or_zero", result, (input, other)) if process.diverted else result
 
 
-def unit_or_zero_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of unit_or_zero."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(other == 0, grad * 0, grad) / conjugate(other)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(-(grad * conjugate(F.unit_or_zero(input, other))) / conjugate(other)))
-    return sum_of_terms(terms, result)
-
-
-class PowOrZeroBackward0(Node):
-    """Gradient of pow_or_zero."""
-
+class PowOrZeroBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "exponent")
-    public_names = {"input": "self"}
+    operation = "pow_or_zero"
+    tensor_names = ("input",)
+    value_names = ("exponent",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_exponent: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        exponent = self.saved_exponent
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = where_kernel(input == 0, grad * 0, grad) * (pow_kernel(input, exponent - 1) * exponent)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        exponent = self.saved_exponent
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.where(input == 0, grad * 0, grad) * (F.pow(input, exponent - 1) * exponent)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (
+            where_kernel(input == 0, grad * 0, grad)
+            * (pow_kernel(input, self.saved_exponent - 1) * self.saved_exponent),
+        )
 
 
 def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
     """A real power of numbers that are not negative, zero for zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pow_or_zero, (input, exponent), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pow_or_zero, (input, exponent), {})
-        input = as_tensor_argument("pow_or_zero", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("pow_or_zero", (input, exponent))) is not PROCEED:
+            return taken
     try:
-        if type(exponent) is not float and type(exponent) not in NUMBERS:
-            exponent = plain_float(exponent)
+        exponent = exponent if type(exponent) is float or type(exponent) in NUMBERS else plain_float(exponent)
         input_array = input._array
         computed: Any = pow_or_zero_kernel(input_array, exponent)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "pow_or_zero", "input: Array; exponent: float", (input, exponent)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("pow_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PowOrZeroBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PowOrZeroBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_exponent = exponent
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                pow_or_zero_tangent,
-                (
-                    input,
-                    exponent,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("pow_or_zero", result, (input, exponent)) if process.diverted else result
 
 
-def pow_or_zero_tangent(result: Any, input: Any, exponent: Any, input_tangent: Any) -> Any:
-    """Tangent of pow_or_zero."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.where(input == 0, grad * 0, grad) * (F.pow(input, exponent - 1) * exponent)))
-    return sum_of_terms(terms, result)
-
-
-class NormDimNode(Node):
-    """Gradient of norm_dim."""
-
+class NormDimNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "p", "dim", "keepdim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_p: Any = None
-    saved_dim: Any = None
-    saved_keepdim: Any = None
+    operation = "norm_dim"
+    shown = "NormBackward1"
+    tensor_names = ("input", "result")
+    value_names = ("p", "dim", "keepdim")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = None if p == 0 else vector_norm_grad_kernel(grad, input, p, dim, keepdim, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = None if p == 0 else F.vector_norm_grad(grad, input, p, dim, keepdim, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-NormDimNode.__name__ = NormDimNode.__qualname__ = "NormBackward1"
+        return (
+            None
+            if self.saved_p == 0
+            else vector_norm_grad_kernel(
+                grads[0], input._array, self.saved_p, self.saved_dim, self.saved_keepdim, result._array
+            ),
+        )
 
 
 def norm_dim(
@@ -737,97 +320,43 @@ def norm_dim(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(norm_dim, (input, p, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("norm", out, norm_dim(input, p, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(norm_dim, (input, p, dim, keepdim), {"out": out})
-        input = as_tensor_argument("norm", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("norm", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("norm_dim", (input, p, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
-        if type(p) is not int and type(p) not in NUMBERS:
-            p = plain_float(p)
+        p = p if type(p) is int or type(p) in NUMBERS else plain_float(p)
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = norm_dim_kernel(input_array, p, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "norm", "input: Array; p: Scalar; dim: Dims; keepdim: bool", (input, p, dim, keepdim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = norm_dim_kernel(input._array, p, dim, keepdim)
+    except Exception as error:
+        raise refuse("norm_dim", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NormDimNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NormDimNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_p = p
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                norm_dim_tangent,
-                (
-                    input,
-                    p,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("norm_dim", result, (input, p, dim, keepdim)) if process.diverted else result
 
 
-def norm_dim_tangent(result: Any, input: Any, p: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of norm_dim."""
-    return double_pullback(lambda xs: norm_dim(xs[0], p, dim, keepdim), (input,), (input_tangent,))
-
-
-class DistBackward0(Node):
-    """Gradient of dist."""
-
+class DistBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other", "result", "p")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_p: Any = None
-    saved_input_shape: Any = None
-    saved_other_shape: Any = None
+    operation = "dist"
+    tensor_names = ("input", "other", "result")
+    value_names = ("p",)
+    fact_names = ("input_shape", "other_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        p = self.saved_p
-        input_shape = self.saved_input_shape
-        other_shape = self.saved_other_shape
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -840,87 +369,41 @@ class DistBackward0(Node):
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
         result = result._array
-        direction = vector_norm_grad_kernel(grad, input - other, p, None, False, result)
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = None if p == 0 else sum_to_kernel(direction, input_shape)
-        if edges[1] is not None:
-            grad_of_other = None if p == 0 else sum_to_kernel(-direction, other_shape)
+        direction = vector_norm_grad_kernel(grad, input - other, self.saved_p, None, False, result)
         return (
-            grad_of_input,
-            grad_of_other,
+            None
+            if self.saved_p == 0
+            else sum_to_kernel(direction, self.saved_input_shape)
+            if edges[0] is not None
+            else None,
+            None
+            if self.saved_p == 0
+            else sum_to_kernel(-direction, self.saved_other_shape)
+            if edges[1] is not None
+            else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        input_shape = self.saved_input_shape
-        other_shape = self.saved_other_shape
-        input = self.unpack("input")
-        other = self.unpack("other")
-        result = self.unpack("result")
-        direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = None if p == 0 else F.sum_to(direction, input_shape)
-        if edges[1] is not None:
-            grad_of_other = None if p == 0 else F.sum_to(-direction, other_shape)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-        self.saved_result = None
 
 
 def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Tensor:
     """The norm of the difference."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(dist, (input, other, p), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("dist", out, dist(input, other, p))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(dist, (input, other, p), {"out": out})
-        input = as_tensor_argument("dist", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(dist, (input, other, p), {"out": out})
-        other = as_tensor_argument("dist", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("dist", (input, other, p), out)) is not PROCEED:
+            return taken
     try:
-        if type(p) is not int and type(p) not in NUMBERS:
-            p = plain_float(p)
-        input_array = input._array
-        other_array = other._array
-        computed: Any = dist_kernel(input_array, other_array, p)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "dist", "input: Array; other: Array; p: Scalar", (input, other, p)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        p = p if type(p) is int or type(p) in NUMBERS else plain_float(p)
+        computed: Any = dist_kernel(input._array, other._array, p)
+    except Exception as error:
+        raise refuse("dist", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(DistBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(DistBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
@@ -928,90 +411,24 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
         node.saved_p = p
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                dist_tangent,
-                (
-                    input,
-                    other,
-                    p,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("dist", result, (input, other, p)) if process.diverted else result
 
 
-def dist_tangent(result: Any, input: Any, other: Any, p: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of dist."""
-    return double_pullback(
-        lambda xs: dist(xs[0], xs[1], p),
-        (
-            input,
-            other,
-        ),
-        (
-            input_tangent,
-            other_tangent,
-        ),
-    )
-
-
-class RenormBackward0(Node):
-    """Gradient of renorm."""
-
+class RenormBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "p", "dim", "maxnorm")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_p: Any = None
-    saved_dim: Any = None
-    saved_maxnorm: Any = None
+    operation = "renorm"
+    tensor_names = ("input",)
+    value_names = ("p", "dim", "maxnorm")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        dim = self.saved_dim
-        maxnorm = self.saved_maxnorm
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = renorm_grad_kernel(grad, input, p, dim, maxnorm)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        dim = self.saved_dim
-        maxnorm = self.saved_maxnorm
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.renorm_grad(grad, input, p, dim, maxnorm)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (renorm_grad_kernel(grads[0], input._array, self.saved_p, self.saved_dim, self.saved_maxnorm),)
 
 
 def renorm(
@@ -1020,69 +437,29 @@ def renorm(
     """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("renorm", "dim")
-    if maxnorm is None:
-        raise missing_arguments("renorm", "maxnorm")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(renorm, (input, p, dim, maxnorm), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("renorm", out, renorm(input, p, dim, maxnorm))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(renorm, (input, p, dim, maxnorm), {"out": out})
-        input = as_tensor_argument("renorm", "input", 1, input)
+    if process.diverted or out is not None or dim is None or maxnorm is None or not isinstance(input, TensorBase):
+        if (taken := divert("renorm", (input, p, dim, maxnorm), out)) is not PROCEED:
+            return taken
     try:
-        if type(p) is not int and type(p) not in NUMBERS:
-            p = plain_float(p)
+        p = p if type(p) is int or type(p) in NUMBERS else plain_float(p)
         dim = wrap_dim(dim, input._array.ndim)
-        if type(maxnorm) is not int and type(maxnorm) not in NUMBERS:
-            maxnorm = plain_float(maxnorm)
-        input_array = input._array
-        computed: Any = renorm_kernel(input_array, p, dim, maxnorm)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "renorm", "input: Array; p: Scalar; dim: Dim; maxnorm: Scalar", (input, p, dim, maxnorm)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        maxnorm = maxnorm if type(maxnorm) is int or type(maxnorm) in NUMBERS else plain_float(maxnorm)
+        computed: Any = renorm_kernel(input._array, p, dim, maxnorm)
+    except Exception as error:
+        raise refuse("renorm", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RenormBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RenormBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_p = p
         node.saved_dim = dim
         node.saved_maxnorm = maxnorm
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                renorm_tangent,
-                (
-                    input,
-                    p,
-                    dim,
-                    maxnorm,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("renorm", result, (input, p, dim, maxnorm)) if process.diverted else result
 
 
 def renorm_(input: Tensor, p: Any, dim: Any = None, maxnorm: Any = None, *, axis: Any = None) -> Tensor:
@@ -1090,8 +467,3 @@ def renorm_(input: Tensor, p: Any, dim: Any = None, maxnorm: Any = None, *, axis
     if axis is not None:
         dim = axis
     return in_place(renorm, input, p, dim, maxnorm)
-
-
-def renorm_tangent(result: Any, input: Any, p: Any, dim: Any, maxnorm: Any, input_tangent: Any) -> Any:
-    """Tangent of renorm."""
-    return double_pullback(lambda xs: renorm(xs[0], p, dim, maxnorm), (input,), (input_tangent,))

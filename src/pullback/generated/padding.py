@@ -5,925 +5,389 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import opposite as opposite_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.padding import constant_pad_nd as constant_pad_nd_kernel
-from pullback.kernels.padding import edge_pad as edge_pad_kernel
-from pullback.kernels.padding import edge_pad_back as edge_pad_back_kernel
-from pullback.kernels.padding import reflection_pad1d as reflection_pad1d_kernel
-from pullback.kernels.padding import reflection_pad2d as reflection_pad2d_kernel
-from pullback.kernels.padding import reflection_pad3d as reflection_pad3d_kernel
-from pullback.kernels.padding import replication_pad1d as replication_pad1d_kernel
-from pullback.kernels.padding import replication_pad2d as replication_pad2d_kernel
-from pullback.kernels.padding import replication_pad3d as replication_pad3d_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_shape, as_tensor_argument, plain_float
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
-from pullback.typing import Scalar
+from pullback.kernels.padding import (
+    constant_pad_nd as constant_pad_nd_kernel, edge_pad as edge_pad_kernel, edge_pad_back as edge_pad_back_kernel,
+    reflection_pad1d as reflection_pad1d_kernel, reflection_pad2d as reflection_pad2d_kernel,
+    reflection_pad3d as reflection_pad3d_kernel, replication_pad1d as replication_pad1d_kernel,
+    replication_pad2d as replication_pad2d_kernel, replication_pad3d as replication_pad3d_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import opposite as opposite_kernel
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
+    finish, gradient_edge, ndarray, new_node, next_sequence_nr, plain_float, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class ConstantPadNdBackward0(Node):
-    """Gradient of constant_pad_nd."""
-
+class ConstantPadNdBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("pad",)
-    saved_pad: Any = None
+    operation = "constant_pad_nd"
+    value_names = ("pad",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        pad = self.saved_pad
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = constant_pad_nd_kernel(grad, opposite_kernel(pad), 0)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        pad = self.saved_pad
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.constant_pad_nd(grad, F.opposite(pad), 0)
-        return (grad_of_input,)
+        return (constant_pad_nd_kernel(grads[0], opposite_kernel(self.saved_pad), 0),)
 
 
 def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0) -> Tensor:
     """Put `value` around the last dimensions; `pad` is (before, after) from the last dimension on, negative crops."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(constant_pad_nd, (input, pad, value), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(constant_pad_nd, (input, pad, value), {})
-        input = as_tensor_argument("constant_pad_nd", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("constant_pad_nd", (input, pad, value))) is not PROCEED:
+            return taken
     try:
         pad = as_shape(pad)
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
-        input_array = input._array
-        computed: Any = constant_pad_nd_kernel(input_array, pad, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "constant_pad_nd", "input: Array; pad: Shape; value: Scalar", (input, pad, value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        computed: Any = constant_pad_nd_kernel(input._array, pad, value)
+    except Exception as error:
+        raise refuse("constant_pad_nd", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ConstantPadNdBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ConstantPadNdBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_pad = pad
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                constant_pad_nd_tangent,
-                (
-                    input,
-                    pad,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("constant_pad_nd", result, (input, pad, value)) if process.diverted else result
 
 
-def constant_pad_nd_tangent(result: Any, input: Any, pad: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of constant_pad_nd."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.constant_pad_nd(input_tangent, pad, 0)
-
-
-class ReflectionPad1dNode(Node):
-    """Gradient of reflection_pad1d."""
-
+class ReflectionPad1dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "padding")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_padding: Any = None
-    saved_input_shape: Any = None
+    operation = "reflection_pad1d"
+    shown = "ReflectionPad1DBackward0"
+    tensor_names = ("input",)
+    value_names = ("padding",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "reflect"), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "reflect"), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ReflectionPad1dNode.__name__ = ReflectionPad1dNode.__qualname__ = "ReflectionPad1DBackward0"
+        return (
+            tied_to_kernel(
+                edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "reflect"), input
+            ),
+        )
 
 
 def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
     """Mirror the last 1 dimension(s) at their edges."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(reflection_pad1d, (input, padding), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(reflection_pad1d, (input, padding), {})
-        input = as_tensor_argument("reflection_pad1d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("reflection_pad1d", (input, padding))) is not PROCEED:
+            return taken
     try:
         padding = as_shape(padding)
-        input_array = input._array
-        computed: Any = reflection_pad1d_kernel(input_array, padding)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "reflection_pad1d", "input: Array; padding: Shape", (input, padding)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = reflection_pad1d_kernel(input._array, padding)
+    except Exception as error:
+        raise refuse("reflection_pad1d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReflectionPad1dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReflectionPad1dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                reflection_pad1d_tangent,
-                (
-                    input,
-                    padding,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("reflection_pad1d", result, (input, padding)) if process.diverted else result
 
 
-def reflection_pad1d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
-    """Tangent of reflection_pad1d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return reflection_pad1d(input_tangent, padding)
-
-
-class ReplicationPad1dNode(Node):
-    """Gradient of replication_pad1d."""
-
+class ReplicationPad1dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "padding")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_padding: Any = None
-    saved_input_shape: Any = None
+    operation = "replication_pad1d"
+    shown = "ReplicationPad1DBackward0"
+    tensor_names = ("input",)
+    value_names = ("padding",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "replicate"), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "replicate"), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ReplicationPad1dNode.__name__ = ReplicationPad1dNode.__qualname__ = "ReplicationPad1DBackward0"
+        return (
+            tied_to_kernel(
+                edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "replicate"), input
+            ),
+        )
 
 
 def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
     """Repeat the edges of the last 1 dimension(s)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(replication_pad1d, (input, padding), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(replication_pad1d, (input, padding), {})
-        input = as_tensor_argument("replication_pad1d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("replication_pad1d", (input, padding))) is not PROCEED:
+            return taken
     try:
         padding = as_shape(padding)
-        input_array = input._array
-        computed: Any = replication_pad1d_kernel(input_array, padding)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "replication_pad1d", "input: Array; padding: Shape", (input, padding)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = replication_pad1d_kernel(input._array, padding)
+    except Exception as error:
+        raise refuse("replication_pad1d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReplicationPad1dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReplicationPad1dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                replication_pad1d_tangent,
-                (
-                    input,
-                    padding,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("replication_pad1d", result, (input, padding)) if process.diverted else result
 
 
-def replication_pad1d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
-    """Tangent of replication_pad1d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return replication_pad1d(input_tangent, padding)
-
-
-class ReflectionPad2dNode(Node):
-    """Gradient of reflection_pad2d."""
-
+class ReflectionPad2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "padding")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_padding: Any = None
-    saved_input_shape: Any = None
+    operation = "reflection_pad2d"
+    shown = "ReflectionPad2DBackward0"
+    tensor_names = ("input",)
+    value_names = ("padding",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "reflect"), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "reflect"), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ReflectionPad2dNode.__name__ = ReflectionPad2dNode.__qualname__ = "ReflectionPad2DBackward0"
+        return (
+            tied_to_kernel(
+                edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "reflect"), input
+            ),
+        )
 
 
 def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
     """Mirror the last 2 dimension(s) at their edges."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(reflection_pad2d, (input, padding), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(reflection_pad2d, (input, padding), {})
-        input = as_tensor_argument("reflection_pad2d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("reflection_pad2d", (input, padding))) is not PROCEED:
+            return taken
     try:
         padding = as_shape(padding)
-        input_array = input._array
-        computed: Any = reflection_pad2d_kernel(input_array, padding)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "reflection_pad2d", "input: Array; padding: Shape", (input, padding)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = reflection_pad2d_kernel(input._array, padding)
+    except Exception as error:
+        raise refuse("reflection_pad2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReflectionPad2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReflectionPad2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                reflection_pad2d_tangent,
-                (
-                    input,
-                    padding,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("reflection_pad2d", result, (input, padding)) if process.diverted else result
 
 
-def reflection_pad2d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
-    """Tangent of reflection_pad2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return reflection_pad2d(input_tangent, padding)
-
-
-class ReplicationPad2dNode(Node):
-    """Gradient of replication_pad2d."""
-
+class ReplicationPad2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "padding")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_padding: Any = None
-    saved_input_shape: Any = None
+    operation = "replication_pad2d"
+    shown = "ReplicationPad2DBackward0"
+    tensor_names = ("input",)
+    value_names = ("padding",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "replicate"), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "replicate"), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ReplicationPad2dNode.__name__ = ReplicationPad2dNode.__qualname__ = "ReplicationPad2DBackward0"
+        return (
+            tied_to_kernel(
+                edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "replicate"), input
+            ),
+        )
 
 
 def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
     """Repeat the edges of the last 2 dimension(s)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(replication_pad2d, (input, padding), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(replication_pad2d, (input, padding), {})
-        input = as_tensor_argument("replication_pad2d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("replication_pad2d", (input, padding))) is not PROCEED:
+            return taken
     try:
         padding = as_shape(padding)
-        input_array = input._array
-        computed: Any = replication_pad2d_kernel(input_array, padding)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "replication_pad2d", "input: Array; padding: Shape", (input, padding)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = replication_pad2d_kernel(input._array, padding)
+    except Exception as error:
+        raise refuse("replication_pad2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReplicationPad2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReplicationPad2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                replication_pad2d_tangent,
-                (
-                    input,
-                    padding,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("replication_pad2d", result, (input, padding)) if process.diverted else result
 
 
-def replication_pad2d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
-    """Tangent of replication_pad2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return replication_pad2d(input_tangent, padding)
-
-
-class ReflectionPad3dNode(Node):
-    """Gradient of reflection_pad3d."""
-
+class ReflectionPad3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "padding")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_padding: Any = None
-    saved_input_shape: Any = None
+    operation = "reflection_pad3d"
+    shown = "ReflectionPad3DBackward0"
+    tensor_names = ("input",)
+    value_names = ("padding",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "reflect"), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "reflect"), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ReflectionPad3dNode.__name__ = ReflectionPad3dNode.__qualname__ = "ReflectionPad3DBackward0"
+        return (
+            tied_to_kernel(
+                edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "reflect"), input
+            ),
+        )
 
 
 def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
     """Mirror the last 3 dimension(s) at their edges."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(reflection_pad3d, (input, padding), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(reflection_pad3d, (input, padding), {})
-        input = as_tensor_argument("reflection_pad3d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("reflection_pad3d", (input, padding))) is not PROCEED:
+            return taken
     try:
         padding = as_shape(padding)
-        input_array = input._array
-        computed: Any = reflection_pad3d_kernel(input_array, padding)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "reflection_pad3d", "input: Array; padding: Shape", (input, padding)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = reflection_pad3d_kernel(input._array, padding)
+    except Exception as error:
+        raise refuse("reflection_pad3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReflectionPad3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReflectionPad3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                reflection_pad3d_tangent,
-                (
-                    input,
-                    padding,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("reflection_pad3d", result, (input, padding)) if process.diverted else result
 
 
-def reflection_pad3d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
-    """Tangent of reflection_pad3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return reflection_pad3d(input_tangent, padding)
-
-
-class ReplicationPad3dNode(Node):
-    """Gradient of replication_pad3d."""
-
+class ReplicationPad3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "padding")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_padding: Any = None
-    saved_input_shape: Any = None
+    operation = "replication_pad3d"
+    shown = "ReplicationPad3DBackward0"
+    tensor_names = ("input",)
+    value_names = ("padding",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(edge_pad_back_kernel(grad, input_shape, padding, "replicate"), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        padding = self.saved_padding
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(F.edge_pad_back(grad, input_shape, padding, "replicate"), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ReplicationPad3dNode.__name__ = ReplicationPad3dNode.__qualname__ = "ReplicationPad3DBackward0"
+        return (
+            tied_to_kernel(
+                edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "replicate"), input
+            ),
+        )
 
 
 def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
     """Repeat the edges of the last 3 dimension(s)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(replication_pad3d, (input, padding), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(replication_pad3d, (input, padding), {})
-        input = as_tensor_argument("replication_pad3d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("replication_pad3d", (input, padding))) is not PROCEED:
+            return taken
     try:
         padding = as_shape(padding)
-        input_array = input._array
-        computed: Any = replication_pad3d_kernel(input_array, padding)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "replication_pad3d", "input: Array; padding: Shape", (input, padding)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = replication_pad3d_kernel(input._array, padding)
+    except Exception as error:
+        raise refuse("replication_pad3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReplicationPad3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReplicationPad3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                replication_pad3d_tangent,
-                (
-                    input,
-                    padding,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("replication_pad3d", result, (input, padding)) if process.diverted else result
 
 
-def replication_pad3d_tangent(result: Any, input: Any, padding: Any, input_tangent: Any) -> Any:
-    """Tangent of replication_pad3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return replication_pad3d(input_tangent, padding)
-
-
-class EdgePadBackward0(Node):
-    """Gradient of edge_pad."""
-
+class EdgePadBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("pad", "mode")
-    saved_pad: Any = None
-    saved_mode: Any = None
-    saved_input_shape: Any = None
+    operation = "edge_pad"
+    value_names = ("pad", "mode")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        pad = self.saved_pad
-        mode = self.saved_mode
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = edge_pad_back_kernel(grad, input_shape, pad, mode)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        pad = self.saved_pad
-        mode = self.saved_mode
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.edge_pad_back(grad, input_shape, pad, mode)
-        return (grad_of_input,)
+        return (edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_pad, self.saved_mode),)
 
 
 def edge_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
     """Pad the last dimensions from the input itself: 'reflect', 'replicate' or 'circular'; negative sizes crop."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(edge_pad, (input, pad, mode), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(edge_pad, (input, pad, mode), {})
-        input = as_tensor_argument("edge_pad", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("edge_pad", (input, pad, mode))) is not PROCEED:
+            return taken
     try:
         pad = as_shape(pad)
-        input_array = input._array
-        computed: Any = edge_pad_kernel(input_array, pad, mode)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "edge_pad", "input: Array; pad: Shape; mode: str", (input, pad, mode)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = edge_pad_kernel(input._array, pad, mode)
+    except Exception as error:
+        raise refuse("edge_pad", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(EdgePadBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EdgePadBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_pad = pad
         node.saved_mode = mode
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                edge_pad_tangent,
-                (
-                    input,
-                    pad,
-                    mode,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("edge_pad", result, (input, pad, mode)) if process.diverted else result
 
 
-def edge_pad_tangent(result: Any, input: Any, pad: Any, mode: Any, input_tangent: Any) -> Any:
-    """Tangent of edge_pad."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return edge_pad(input_tangent, pad, mode)
-
-
-class EdgePadBackBackward0(Node):
-    """Gradient of edge_pad_back."""
-
+class EdgePadBackBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("pad", "mode")
-    saved_pad: Any = None
-    saved_mode: Any = None
+    operation = "edge_pad_back"
+    value_names = ("pad", "mode")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        pad = self.saved_pad
-        mode = self.saved_mode
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = edge_pad_kernel(grad, pad, mode)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        pad = self.saved_pad
-        mode = self.saved_mode
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.edge_pad(grad, pad, mode)
-        return (grad_of_input,)
+        return (edge_pad_kernel(grads[0], self.saved_pad, self.saved_mode),)
 
 
 def edge_pad_back(input: Tensor, sizes: Any, pad: Any, mode: str) -> Tensor:
     """The adjoint of `edge_pad` of dimensions of `sizes`: what was taken several times is added up."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(edge_pad_back, (input, sizes, pad, mode), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(edge_pad_back, (input, sizes, pad, mode), {})
-        input = as_tensor_argument("edge_pad_back", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("edge_pad_back", (input, sizes, pad, mode))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
         pad = as_shape(pad)
-        input_array = input._array
-        computed: Any = edge_pad_back_kernel(input_array, sizes, pad, mode)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "edge_pad_back", "input: Array; sizes: Shape; pad: Shape; mode: str", (input, sizes, pad, mode)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = edge_pad_back_kernel(input._array, sizes, pad, mode)
+    except Exception as error:
+        raise refuse("edge_pad_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(EdgePadBackBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EdgePadBackBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_pad = pad
         node.saved_mode = mode
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                edge_pad_back_tangent,
-                (
-                    input,
-                    sizes,
-                    pad,
-                    mode,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def edge_pad_back_tangent(result: Any, input: Any, sizes: Any, pad: Any, mode: Any, input_tangent: Any) -> Any:
-    """Tangent of edge_pad_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return edge_pad_back(input_tangent, sizes, pad, mode)
+    return finish("edge_pad_back", result, (input, sizes, pad, mode)) if process.diverted else result

@@ -5,54 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import avg_pool_nd as avg_pool_nd_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.pooling import avg_pool2d as avg_pool2d_kernel
-from pullback.kernels.pooling import avg_pool3d as avg_pool3d_kernel
-from pullback.kernels.pooling import avg_pool_back as avg_pool_back_kernel
-from pullback.kernels.pooling import max_pool2d_with_indices as max_pool2d_with_indices_kernel
-from pullback.kernels.pooling import max_pool3d_with_indices as max_pool3d_with_indices_kernel
-from pullback.kernels.pooling import put_in_planes as put_in_planes_kernel
-from pullback.kernels.pooling import take_from_planes as take_from_planes_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.pooling import (
+    avg_pool2d as avg_pool2d_kernel, avg_pool3d as avg_pool3d_kernel, avg_pool_back as avg_pool_back_kernel,
+    max_pool2d_with_indices as max_pool2d_with_indices_kernel,
+    max_pool3d_with_indices as max_pool3d_with_indices_kernel, put_in_planes as put_in_planes_kernel,
+    take_from_planes as take_from_planes_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import avg_pool_nd as avg_pool_nd_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process, raise_stale,
+    refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class MaxPool2dWithIndicesNode(Node):
-    """Gradient of max_pool2d_with_indices."""
-
+class MaxPool2dWithIndicesNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "indices")
-    public_names = {"input": "self"}
+    operation = "max_pool2d_with_indices"
+    shown = "MaxPool2DWithIndicesBackward0"
+    tensor_names = ("input", "indices")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -60,136 +40,52 @@ class MaxPool2dWithIndicesNode(Node):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        indices = self.unpack("indices")
-        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-2:]), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_indices = None
-
-
-MaxPool2dWithIndicesNode.__name__ = MaxPool2dWithIndicesNode.__qualname__ = "MaxPool2DWithIndicesBackward0"
+        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-2:]), input),)
 
 
 def max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Any:
     """The largest element of each window of the last two dimensions, and where it lies in its plane."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(max_pool2d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(max_pool2d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
-        input = as_tensor_argument("max_pool2d_with_indices", "input", 1, input)
-    if ceil_mode is not False and ceil_mode is not True:
-        raise not_a_bool("max_pool2d_with_indices", "ceil_mode", ceil_mode)
+    if process.diverted or not isinstance(input, TensorBase) or type(ceil_mode) is not bool:
+        if (taken := divert("max_pool2d_with_indices", locals())) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
         dilation = as_shape(dilation)
-        input_array = input._array
         values_value, indices_value = max_pool2d_with_indices_kernel(
-            input_array, kernel_size, stride, padding, dilation, ceil_mode
+            input._array, kernel_size, stride, padding, dilation, ceil_mode
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "max_pool2d_with_indices",
-            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; dilation: Shape; ceil_mode: bool",
-            (input, kernel_size, stride, padding, dilation, ceil_mode),
-        ) from None
+    except Exception as error:
+        raise refuse("max_pool2d_with_indices", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(MaxPool2dWithIndicesNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaxPool2dWithIndicesNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                max_pool2d_with_indices_tangent,
-                (
-                    input,
-                    kernel_size,
-                    stride,
-                    padding,
-                    dilation,
-                    ceil_mode,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("max_pool2d_with_indices", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def max_pool2d_with_indices_tangent(
-    result: Any,
-    input: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of max_pool2d_with_indices."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_from_planes(input_tangent, indices, 2), None)
-
-
-class MaxPool3dWithIndicesNode(Node):
-    """Gradient of max_pool3d_with_indices."""
-
+class MaxPool3dWithIndicesNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "indices")
-    public_names = {"input": "self"}
+    operation = "max_pool3d_with_indices"
+    shown = "MaxPool3DWithIndicesBackward0"
+    tensor_names = ("input", "indices")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -197,403 +93,150 @@ class MaxPool3dWithIndicesNode(Node):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        indices = self.unpack("indices")
-        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-3:]), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_indices = None
-
-
-MaxPool3dWithIndicesNode.__name__ = MaxPool3dWithIndicesNode.__qualname__ = "MaxPool3DWithIndicesBackward0"
+        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-3:]), input),)
 
 
 def max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Any:
     """The largest element of each window of the last three dimensions, and where it lies in its volume."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(max_pool3d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(max_pool3d_with_indices, (input, kernel_size, stride, padding, dilation, ceil_mode), {})
-        input = as_tensor_argument("max_pool3d_with_indices", "input", 1, input)
-    if ceil_mode is not False and ceil_mode is not True:
-        raise not_a_bool("max_pool3d_with_indices", "ceil_mode", ceil_mode)
+    if process.diverted or not isinstance(input, TensorBase) or type(ceil_mode) is not bool:
+        if (taken := divert("max_pool3d_with_indices", locals())) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
         dilation = as_shape(dilation)
-        input_array = input._array
         values_value, indices_value = max_pool3d_with_indices_kernel(
-            input_array, kernel_size, stride, padding, dilation, ceil_mode
+            input._array, kernel_size, stride, padding, dilation, ceil_mode
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "max_pool3d_with_indices",
-            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; dilation: Shape; ceil_mode: bool",
-            (input, kernel_size, stride, padding, dilation, ceil_mode),
-        ) from None
+    except Exception as error:
+        raise refuse("max_pool3d_with_indices", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(MaxPool3dWithIndicesNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaxPool3dWithIndicesNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                max_pool3d_with_indices_tangent,
-                (
-                    input,
-                    kernel_size,
-                    stride,
-                    padding,
-                    dilation,
-                    ceil_mode,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("max_pool3d_with_indices", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def max_pool3d_with_indices_tangent(
-    result: Any,
-    input: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of max_pool3d_with_indices."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_from_planes(input_tangent, indices, 3), None)
-
-
-class PutInPlanesNode(Node):
-    """Gradient of put_in_planes."""
-
+class PutInPlanesNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "sizes")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_sizes: Any = None
+    operation = "put_in_planes"
+    shown = "MaxPool2DWithIndicesBackwardBackward0"
+    tensor_names = ("indices",)
+    value_names = ("sizes",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        sizes = self.saved_sizes
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_from_planes_kernel(grad, indices, len(sizes))
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        sizes = self.saved_sizes
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_from_planes(grad, indices, len(sizes))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-PutInPlanesNode.__name__ = PutInPlanesNode.__qualname__ = "MaxPool2DWithIndicesBackwardBackward0"
+        return (take_from_planes_kernel(grads[0], indices._array, len(self.saved_sizes)),)
 
 
 def put_in_planes(input: Tensor, indices: Tensor, sizes: Any) -> Tensor:
     """Add each element at its flat position in a plane of `sizes`; the adjoint of `take_from_planes`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(put_in_planes, (input, indices, sizes), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(put_in_planes, (input, indices, sizes), {})
-        input = as_tensor_argument("put_in_planes", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(put_in_planes, (input, indices, sizes), {})
-        indices = as_tensor_argument("put_in_planes", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("put_in_planes", (input, indices, sizes))) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = put_in_planes_kernel(input_array, indices_array, sizes)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "put_in_planes", "input: Array; indices: Array; sizes: Shape", (input, indices, sizes)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = put_in_planes_kernel(input._array, indices._array, sizes)
+    except Exception as error:
+        raise refuse("put_in_planes", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PutInPlanesNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PutInPlanesNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_sizes = sizes
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                put_in_planes_tangent,
-                (
-                    input,
-                    indices,
-                    sizes,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("put_in_planes", result, (input, indices, sizes)) if process.diverted else result
 
 
-def put_in_planes_tangent(result: Any, input: Any, indices: Any, sizes: Any, input_tangent: Any) -> Any:
-    """Tangent of put_in_planes."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return put_in_planes(input_tangent, indices, sizes)
-
-
-class TakeFromPlanesBackward0(Node):
-    """Gradient of take_from_planes."""
-
+class TakeFromPlanesBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dims")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dims: Any = None
-    saved_input_shape: Any = None
+    operation = "take_from_planes"
+    tensor_names = ("indices",)
+    value_names = ("dims",)
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dims = self.saved_dims
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_in_planes_kernel(grad, indices, input_shape[-dims:])
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dims = self.saved_dims
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_in_planes(grad, indices, input_shape[-dims:])
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-self.saved_dims :]),)
 
 
 def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
     """The elements at flat positions in the planes that the last `dims` dimensions make."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(take_from_planes, (input, indices, dims), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(take_from_planes, (input, indices, dims), {})
-        input = as_tensor_argument("take_from_planes", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(take_from_planes, (input, indices, dims), {})
-        indices = as_tensor_argument("take_from_planes", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("take_from_planes", (input, indices, dims))) is not PROCEED:
+            return taken
     try:
-        if type(dims) is not int:
-            dims = plain_int(dims)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = take_from_planes_kernel(input_array, indices_array, dims)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "take_from_planes", "input: Array; indices: Array; dims: int", (input, indices, dims)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dims = dims if type(dims) is int else plain_int(dims)
+        computed: Any = take_from_planes_kernel(input._array, indices._array, dims)
+    except Exception as error:
+        raise refuse("take_from_planes", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TakeFromPlanesBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TakeFromPlanesBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dims = dims
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                take_from_planes_tangent,
-                (
-                    input,
-                    indices,
-                    dims,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("take_from_planes", result, (input, indices, dims)) if process.diverted else result
 
 
-def take_from_planes_tangent(result: Any, input: Any, indices: Any, dims: Any, input_tangent: Any) -> Any:
-    """Tangent of take_from_planes."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return take_from_planes(input_tangent, indices, dims)
-
-
-class AvgPool2dNode(Node):
-    """Gradient of avg_pool2d."""
-
+class AvgPool2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_kernel_size: Any = None
-    saved_stride: Any = None
-    saved_padding: Any = None
-    saved_ceil_mode: Any = None
-    saved_count_include_pad: Any = None
-    saved_divisor_override: Any = None
-    saved_input_shape: Any = None
+    operation = "avg_pool2d"
+    shown = "AvgPool2DBackward0"
+    tensor_names = ("input",)
+    value_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        stride = self.saved_stride
-        padding = self.saved_padding
-        ceil_mode = self.saved_ceil_mode
-        count_include_pad = self.saved_count_include_pad
-        divisor_override = self.saved_divisor_override
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(
-            avg_pool_back_kernel(
-                grad, input_shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        return (
+            tied_to_kernel(
+                avg_pool_back_kernel(
+                    grads[0],
+                    self.saved_input_shape[-2:],
+                    self.saved_kernel_size,
+                    self.saved_stride,
+                    self.saved_padding,
+                    self.saved_ceil_mode,
+                    self.saved_count_include_pad,
+                    self.saved_divisor_override,
+                ),
+                input,
             ),
-            input,
         )
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        stride = self.saved_stride
-        padding = self.saved_padding
-        ceil_mode = self.saved_ceil_mode
-        count_include_pad = self.saved_count_include_pad
-        divisor_override = self.saved_divisor_override
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(
-            F.avg_pool_back(
-                grad, input_shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-            ),
-            input,
-        )
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-AvgPool2dNode.__name__ = AvgPool2dNode.__qualname__ = "AvgPool2DBackward0"
 
 
 def avg_pool2d(
@@ -606,52 +249,35 @@ def avg_pool2d(
     divisor_override: Any,
 ) -> Tensor:
     """The mean of each window of the last two dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                avg_pool2d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
-            )
-        input = as_tensor_argument("avg_pool2d", "input", 1, input)
-    if ceil_mode is not False and ceil_mode is not True:
-        raise not_a_bool("avg_pool2d", "ceil_mode", ceil_mode)
-    if count_include_pad is not False and count_include_pad is not True:
-        raise not_a_bool("avg_pool2d", "count_include_pad", count_include_pad)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or type(ceil_mode) is not bool
+        or type(count_include_pad) is not bool
+    ):
+        if (taken := divert("avg_pool2d", locals())) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
-        if type(divisor_override) is not int and divisor_override is not None:
-            divisor_override = plain_int(divisor_override)
-        input_array = input._array
-        computed: Any = avg_pool2d_kernel(
-            input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        divisor_override = (
+            divisor_override
+            if type(divisor_override) is int or divisor_override is None
+            else plain_int(divisor_override)
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "avg_pool2d",
-            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; ceil_mode: bool; count_include_pad: bool; divisor_override: int | None",
-            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = avg_pool2d_kernel(
+            input._array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    except Exception as error:
+        raise refuse("avg_pool2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AvgPool2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AvgPool2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_kernel_size = kernel_size
@@ -661,116 +287,39 @@ def avg_pool2d(
         node.saved_count_include_pad = count_include_pad
         node.saved_divisor_override = divisor_override
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                avg_pool2d_tangent,
-                (
-                    input,
-                    kernel_size,
-                    stride,
-                    padding,
-                    ceil_mode,
-                    count_include_pad,
-                    divisor_override,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("avg_pool2d", result, locals()) if process.diverted else result
 
 
-def avg_pool2d_tangent(
-    result: Any,
-    input: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: Any,
-    count_include_pad: Any,
-    divisor_override: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of avg_pool2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return avg_pool2d(input_tangent, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-class AvgPool3dNode(Node):
-    """Gradient of avg_pool3d."""
-
+class AvgPool3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_kernel_size: Any = None
-    saved_stride: Any = None
-    saved_padding: Any = None
-    saved_ceil_mode: Any = None
-    saved_count_include_pad: Any = None
-    saved_divisor_override: Any = None
-    saved_input_shape: Any = None
+    operation = "avg_pool3d"
+    shown = "AvgPool3DBackward0"
+    tensor_names = ("input",)
+    value_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        stride = self.saved_stride
-        padding = self.saved_padding
-        ceil_mode = self.saved_ceil_mode
-        count_include_pad = self.saved_count_include_pad
-        divisor_override = self.saved_divisor_override
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = tied_to_kernel(
-            avg_pool_back_kernel(
-                grad, input_shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        return (
+            tied_to_kernel(
+                avg_pool_back_kernel(
+                    grads[0],
+                    self.saved_input_shape[-3:],
+                    self.saved_kernel_size,
+                    self.saved_stride,
+                    self.saved_padding,
+                    self.saved_ceil_mode,
+                    self.saved_count_include_pad,
+                    self.saved_divisor_override,
+                ),
+                input,
             ),
-            input,
         )
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        stride = self.saved_stride
-        padding = self.saved_padding
-        ceil_mode = self.saved_ceil_mode
-        count_include_pad = self.saved_count_include_pad
-        divisor_override = self.saved_divisor_override
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.tied_to(
-            F.avg_pool_back(
-                grad, input_shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-            ),
-            input,
-        )
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-AvgPool3dNode.__name__ = AvgPool3dNode.__qualname__ = "AvgPool3DBackward0"
 
 
 def avg_pool3d(
@@ -783,52 +332,35 @@ def avg_pool3d(
     divisor_override: Any,
 ) -> Tensor:
     """The mean of each window of the last three dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                avg_pool3d, (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), {}
-            )
-        input = as_tensor_argument("avg_pool3d", "input", 1, input)
-    if ceil_mode is not False and ceil_mode is not True:
-        raise not_a_bool("avg_pool3d", "ceil_mode", ceil_mode)
-    if count_include_pad is not False and count_include_pad is not True:
-        raise not_a_bool("avg_pool3d", "count_include_pad", count_include_pad)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or type(ceil_mode) is not bool
+        or type(count_include_pad) is not bool
+    ):
+        if (taken := divert("avg_pool3d", locals())) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
-        if type(divisor_override) is not int and divisor_override is not None:
-            divisor_override = plain_int(divisor_override)
-        input_array = input._array
-        computed: Any = avg_pool3d_kernel(
-            input_array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        divisor_override = (
+            divisor_override
+            if type(divisor_override) is int or divisor_override is None
+            else plain_int(divisor_override)
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "avg_pool3d",
-            "input: Array; kernel_size: Shape; stride: Shape; padding: Shape; ceil_mode: bool; count_include_pad: bool; divisor_override: int | None",
-            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = avg_pool3d_kernel(
+            input._array, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    except Exception as error:
+        raise refuse("avg_pool3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AvgPool3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AvgPool3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_kernel_size = kernel_size
@@ -838,91 +370,27 @@ def avg_pool3d(
         node.saved_count_include_pad = count_include_pad
         node.saved_divisor_override = divisor_override
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                avg_pool3d_tangent,
-                (
-                    input,
-                    kernel_size,
-                    stride,
-                    padding,
-                    ceil_mode,
-                    count_include_pad,
-                    divisor_override,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("avg_pool3d", result, locals()) if process.diverted else result
 
 
-def avg_pool3d_tangent(
-    result: Any,
-    input: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: Any,
-    count_include_pad: Any,
-    divisor_override: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of avg_pool3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return avg_pool3d(input_tangent, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-class AvgPoolBackNode(Node):
-    """Gradient of avg_pool_back."""
-
+class AvgPoolBackNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    saved_kernel_size: Any = None
-    saved_stride: Any = None
-    saved_padding: Any = None
-    saved_ceil_mode: Any = None
-    saved_count_include_pad: Any = None
-    saved_divisor_override: Any = None
+    operation = "avg_pool_back"
+    shown = "AvgPool2DBackwardBackward0"
+    value_names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        stride = self.saved_stride
-        padding = self.saved_padding
-        ceil_mode = self.saved_ceil_mode
-        count_include_pad = self.saved_count_include_pad
-        divisor_override = self.saved_divisor_override
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = avg_pool_nd_kernel(
-            grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        return (
+            avg_pool_nd_kernel(
+                grads[0],
+                self.saved_kernel_size,
+                self.saved_stride,
+                self.saved_padding,
+                self.saved_ceil_mode,
+                self.saved_count_include_pad,
+                self.saved_divisor_override,
+            ),
         )
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        kernel_size = self.saved_kernel_size
-        stride = self.saved_stride
-        padding = self.saved_padding
-        ceil_mode = self.saved_ceil_mode
-        count_include_pad = self.saved_count_include_pad
-        divisor_override = self.saved_divisor_override
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.avg_pool_nd(
-            grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )
-        return (grad_of_input,)
-
-
-AvgPoolBackNode.__name__ = AvgPoolBackNode.__qualname__ = "AvgPool2DBackwardBackward0"
 
 
 def avg_pool_back(
@@ -936,103 +404,40 @@ def avg_pool_back(
     divisor_override: Any,
 ) -> Tensor:
     """The adjoint of average pooling over dimensions of `sizes`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                avg_pool_back,
-                (input, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-                {},
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                avg_pool_back,
-                (input, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-                {},
-            )
-        input = as_tensor_argument("avg_pool_back", "input", 1, input)
-    if ceil_mode is not False and ceil_mode is not True:
-        raise not_a_bool("avg_pool_back", "ceil_mode", ceil_mode)
-    if count_include_pad is not False and count_include_pad is not True:
-        raise not_a_bool("avg_pool_back", "count_include_pad", count_include_pad)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or type(ceil_mode) is not bool
+        or type(count_include_pad) is not bool
+    ):
+        if (taken := divert("avg_pool_back", locals())) is not PROCEED:
+            return taken
     try:
         sizes = as_shape(sizes)
         kernel_size = as_shape(kernel_size)
         stride = as_shape(stride)
         padding = as_shape(padding)
-        if type(divisor_override) is not int and divisor_override is not None:
-            divisor_override = plain_int(divisor_override)
-        input_array = input._array
-        computed: Any = avg_pool_back_kernel(
-            input_array, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        divisor_override = (
+            divisor_override
+            if type(divisor_override) is int or divisor_override is None
+            else plain_int(divisor_override)
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "avg_pool_back",
-            "input: Array; sizes: Shape; kernel_size: Shape; stride: Shape; padding: Shape; ceil_mode: bool; count_include_pad: bool; divisor_override: int | None",
-            (input, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = avg_pool_back_kernel(
+            input._array, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    except Exception as error:
+        raise refuse("avg_pool_back", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AvgPoolBackNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AvgPoolBackNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_kernel_size = kernel_size
         node.saved_stride = stride
         node.saved_padding = padding
         node.saved_ceil_mode = ceil_mode
         node.saved_count_include_pad = count_include_pad
         node.saved_divisor_override = divisor_override
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                avg_pool_back_tangent,
-                (
-                    input,
-                    sizes,
-                    kernel_size,
-                    stride,
-                    padding,
-                    ceil_mode,
-                    count_include_pad,
-                    divisor_override,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def avg_pool_back_tangent(
-    result: Any,
-    input: Any,
-    sizes: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: Any,
-    count_include_pad: Any,
-    divisor_override: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of avg_pool_back."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return avg_pool_back(
-        input_tangent, sizes, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return finish("avg_pool_back", result, locals()) if process.diverted else result

@@ -5,54 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.clamping import tied_to as tied_to_kernel
-from pullback.kernels.pooling import put_in_planes as put_in_planes_kernel
-from pullback.kernels.pooling import take_from_planes as take_from_planes_kernel
-from pullback.kernels.pooling_to_size import adaptive_max_pool2d as adaptive_max_pool2d_kernel
-from pullback.kernels.pooling_to_size import adaptive_max_pool3d as adaptive_max_pool3d_kernel
-from pullback.kernels.pooling_to_size import fractional_max_pool2d as fractional_max_pool2d_kernel
-from pullback.kernels.pooling_to_size import fractional_max_pool3d as fractional_max_pool3d_kernel
-from pullback.kernels.pooling_to_size import max_unpool2d as max_unpool2d_kernel
-from pullback.kernels.pooling_to_size import max_unpool3d as max_unpool3d_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.pooling import (
+    put_in_planes as put_in_planes_kernel, take_from_planes as take_from_planes_kernel,
+)  # fmt: skip
+from pullback.kernels.pooling_to_size import (
+    adaptive_max_pool2d as adaptive_max_pool2d_kernel, adaptive_max_pool3d as adaptive_max_pool3d_kernel,
+    fractional_max_pool2d as fractional_max_pool2d_kernel, fractional_max_pool3d as fractional_max_pool3d_kernel,
+    max_unpool2d as max_unpool2d_kernel, max_unpool3d as max_unpool3d_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
+    switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class AdaptiveMaxPool2dNode(Node):
-    """Gradient of adaptive_max_pool2d."""
-
+class AdaptiveMaxPool2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "indices")
-    public_names = {"input": "self"}
+    operation = "adaptive_max_pool2d"
+    shown = "AdaptiveMaxPool2DBackward0"
+    tensor_names = ("input", "indices")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -60,109 +41,45 @@ class AdaptiveMaxPool2dNode(Node):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        indices = self.unpack("indices")
-        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-2:]), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_indices = None
-
-
-AdaptiveMaxPool2dNode.__name__ = AdaptiveMaxPool2dNode.__qualname__ = "AdaptiveMaxPool2DBackward0"
+        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-2:]), input),)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
     """The maxima of as many windows as `output_size` says, and their flat positions in the plane."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(adaptive_max_pool2d, (input, output_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(adaptive_max_pool2d, (input, output_size), {})
-        input = as_tensor_argument("adaptive_max_pool2d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("adaptive_max_pool2d", (input, output_size))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        values_value, indices_value = adaptive_max_pool2d_kernel(input_array, output_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "adaptive_max_pool2d", "input: Array; output_size: Shape", (input, output_size)) from None
+        values_value, indices_value = adaptive_max_pool2d_kernel(input._array, output_size)
+    except Exception as error:
+        raise refuse("adaptive_max_pool2d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(AdaptiveMaxPool2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AdaptiveMaxPool2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                adaptive_max_pool2d_tangent,
-                (
-                    input,
-                    output_size,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("adaptive_max_pool2d", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def adaptive_max_pool2d_tangent(result: Any, input: Any, output_size: Any, input_tangent: Any) -> Any:
-    """Tangent of adaptive_max_pool2d."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_from_planes(input_tangent, indices, 2), None)
-
-
-class AdaptiveMaxPool3dNode(Node):
-    """Gradient of adaptive_max_pool3d."""
-
+class AdaptiveMaxPool3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "indices")
-    public_names = {"input": "self"}
+    operation = "adaptive_max_pool3d"
+    shown = "AdaptiveMaxPool3DBackward0"
+    tensor_names = ("input", "indices")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -170,109 +87,45 @@ class AdaptiveMaxPool3dNode(Node):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        indices = self.unpack("indices")
-        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-3:]), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_indices = None
-
-
-AdaptiveMaxPool3dNode.__name__ = AdaptiveMaxPool3dNode.__qualname__ = "AdaptiveMaxPool3DBackward0"
+        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-3:]), input),)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
     """The maxima of as many windows as `output_size` says, and their flat positions in the volume."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(adaptive_max_pool3d, (input, output_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(adaptive_max_pool3d, (input, output_size), {})
-        input = as_tensor_argument("adaptive_max_pool3d", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("adaptive_max_pool3d", (input, output_size))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        values_value, indices_value = adaptive_max_pool3d_kernel(input_array, output_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "adaptive_max_pool3d", "input: Array; output_size: Shape", (input, output_size)) from None
+        values_value, indices_value = adaptive_max_pool3d_kernel(input._array, output_size)
+    except Exception as error:
+        raise refuse("adaptive_max_pool3d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(AdaptiveMaxPool3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AdaptiveMaxPool3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                adaptive_max_pool3d_tangent,
-                (
-                    input,
-                    output_size,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("adaptive_max_pool3d", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def adaptive_max_pool3d_tangent(result: Any, input: Any, output_size: Any, input_tangent: Any) -> Any:
-    """Tangent of adaptive_max_pool3d."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_from_planes(input_tangent, indices, 3), None)
-
-
-class FractionalMaxPool2dNode(Node):
-    """Gradient of fractional_max_pool2d."""
-
+class FractionalMaxPool2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "indices")
-    public_names = {"input": "self"}
+    operation = "fractional_max_pool2d"
+    shown = "FractionalMaxPool2DBackward0"
+    tensor_names = ("input", "indices")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -280,126 +133,48 @@ class FractionalMaxPool2dNode(Node):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-2:]), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        indices = self.unpack("indices")
-        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-2:]), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_indices = None
-
-
-FractionalMaxPool2dNode.__name__ = FractionalMaxPool2dNode.__qualname__ = "FractionalMaxPool2DBackward0"
+        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-2:]), input),)
 
 
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor) -> Any:
     """The maxima of windows that begin at pseudo-random places, and their flat positions in the plane."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
-        input = as_tensor_argument("fractional_max_pool2d", "input", 1, input)
-    if not isinstance(random_samples, TensorBase):
-        if is_foreign(random_samples):
-            return ask_foreign(fractional_max_pool2d, (input, kernel_size, output_size, random_samples), {})
-        random_samples = as_tensor_argument("fractional_max_pool2d", "random_samples", 4, random_samples)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(random_samples, TensorBase):
+        if (taken := divert("fractional_max_pool2d", (input, kernel_size, output_size, random_samples))) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         output_size = as_shape(output_size)
-        input_array = input._array
-        random_samples_array = random_samples._array
         values_value, indices_value = fractional_max_pool2d_kernel(
-            input_array, kernel_size, output_size, random_samples_array
+            input._array, kernel_size, output_size, random_samples._array
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "fractional_max_pool2d",
-            "input: Array; kernel_size: Shape; output_size: Shape; random_samples: Array",
-            (input, kernel_size, output_size, random_samples),
-        ) from None
+    except Exception as error:
+        raise refuse("fractional_max_pool2d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(FractionalMaxPool2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FractionalMaxPool2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                fractional_max_pool2d_tangent,
-                (
-                    input,
-                    kernel_size,
-                    output_size,
-                    random_samples,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("fractional_max_pool2d", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def fractional_max_pool2d_tangent(
-    result: Any, input: Any, kernel_size: Any, output_size: Any, random_samples: Any, input_tangent: Any
-) -> Any:
-    """Tangent of fractional_max_pool2d."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_from_planes(input_tangent, indices, 2), None)
-
-
-class FractionalMaxPool3dNode(Node):
-    """Gradient of fractional_max_pool3d."""
-
+class FractionalMaxPool3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "indices")
-    public_names = {"input": "self"}
+    operation = "fractional_max_pool3d"
+    shown = "FractionalMaxPool3DBackward0"
+    tensor_names = ("input", "indices")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -407,309 +182,106 @@ class FractionalMaxPool3dNode(Node):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = tied_to_kernel(put_in_planes_kernel(grad, indices, input_shape[-3:]), input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        indices = self.unpack("indices")
-        grad_of_input = F.tied_to(F.put_in_planes(grad, indices, input_shape[-3:]), input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_indices = None
-
-
-FractionalMaxPool3dNode.__name__ = FractionalMaxPool3dNode.__qualname__ = "FractionalMaxPool3DBackward0"
+        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-3:]), input),)
 
 
 def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor) -> Any:
     """The maxima of windows that begin at pseudo-random places, and their flat positions in the volume."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
-        input = as_tensor_argument("fractional_max_pool3d", "input", 1, input)
-    if not isinstance(random_samples, TensorBase):
-        if is_foreign(random_samples):
-            return ask_foreign(fractional_max_pool3d, (input, kernel_size, output_size, random_samples), {})
-        random_samples = as_tensor_argument("fractional_max_pool3d", "random_samples", 4, random_samples)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(random_samples, TensorBase):
+        if (taken := divert("fractional_max_pool3d", (input, kernel_size, output_size, random_samples))) is not PROCEED:
+            return taken
     try:
         kernel_size = as_shape(kernel_size)
         output_size = as_shape(output_size)
-        input_array = input._array
-        random_samples_array = random_samples._array
         values_value, indices_value = fractional_max_pool3d_kernel(
-            input_array, kernel_size, output_size, random_samples_array
+            input._array, kernel_size, output_size, random_samples._array
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "fractional_max_pool3d",
-            "input: Array; kernel_size: Shape; output_size: Shape; random_samples: Array",
-            (input, kernel_size, output_size, random_samples),
-        ) from None
+    except Exception as error:
+        raise refuse("fractional_max_pool3d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(FractionalMaxPool3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FractionalMaxPool3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                fractional_max_pool3d_tangent,
-                (
-                    input,
-                    kernel_size,
-                    output_size,
-                    random_samples,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("fractional_max_pool3d", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def fractional_max_pool3d_tangent(
-    result: Any, input: Any, kernel_size: Any, output_size: Any, random_samples: Any, input_tangent: Any
-) -> Any:
-    """Tangent of fractional_max_pool3d."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_from_planes(input_tangent, indices, 3), None)
-
-
-class MaxUnpool2dNode(Node):
-    """Gradient of max_unpool2d."""
-
+class MaxUnpool2dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
+    operation = "max_unpool2d"
+    shown = "MaxUnpool2DBackward0"
+    tensor_names = ("indices",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_from_planes_kernel(grad, indices, 2)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_from_planes(grad, indices, 2)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-MaxUnpool2dNode.__name__ = MaxUnpool2dNode.__qualname__ = "MaxUnpool2DBackward0"
+        return (take_from_planes_kernel(grads[0], indices._array, 2),)
 
 
 def max_unpool2d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
     """Planes of zeros with each element at its flat position."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(max_unpool2d, (input, indices, output_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(max_unpool2d, (input, indices, output_size), {})
-        input = as_tensor_argument("max_unpool2d", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(max_unpool2d, (input, indices, output_size), {})
-        indices = as_tensor_argument("max_unpool2d", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("max_unpool2d", (input, indices, output_size))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = max_unpool2d_kernel(input_array, indices_array, output_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "max_unpool2d", "input: Array; indices: Array; output_size: Shape", (input, indices, output_size)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = max_unpool2d_kernel(input._array, indices._array, output_size)
+    except Exception as error:
+        raise refuse("max_unpool2d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MaxUnpool2dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaxUnpool2dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                max_unpool2d_tangent,
-                (
-                    input,
-                    indices,
-                    output_size,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("max_unpool2d", result, (input, indices, output_size)) if process.diverted else result
 
 
-def max_unpool2d_tangent(result: Any, input: Any, indices: Any, output_size: Any, input_tangent: Any) -> Any:
-    """Tangent of max_unpool2d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return max_unpool2d(input_tangent, indices, output_size)
-
-
-class MaxUnpool3dNode(Node):
-    """Gradient of max_unpool3d."""
-
+class MaxUnpool3dNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices",)
-    saved_indices: Any = None
-    saved_indices_version: int = -1
+    operation = "max_unpool3d"
+    shown = "MaxUnpool3DBackward0"
+    tensor_names = ("indices",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = take_from_planes_kernel(grad, indices, 3)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.take_from_planes(grad, indices, 3)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-MaxUnpool3dNode.__name__ = MaxUnpool3dNode.__qualname__ = "MaxUnpool3DBackward0"
+        return (take_from_planes_kernel(grads[0], indices._array, 3),)
 
 
 def max_unpool3d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
     """Volumes of zeros with each element at its flat position."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(max_unpool3d, (input, indices, output_size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(max_unpool3d, (input, indices, output_size), {})
-        input = as_tensor_argument("max_unpool3d", "input", 1, input)
-    if not isinstance(indices, TensorBase):
-        if is_foreign(indices):
-            return ask_foreign(max_unpool3d, (input, indices, output_size), {})
-        indices = as_tensor_argument("max_unpool3d", "indices", 2, indices)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
+        if (taken := divert("max_unpool3d", (input, indices, output_size))) is not PROCEED:
+            return taken
     try:
         output_size = as_shape(output_size)
-        input_array = input._array
-        indices_array = indices._array
-        computed: Any = max_unpool3d_kernel(input_array, indices_array, output_size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "max_unpool3d", "input: Array; indices: Array; output_size: Shape", (input, indices, output_size)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = max_unpool3d_kernel(input._array, indices._array, output_size)
+    except Exception as error:
+        raise refuse("max_unpool3d", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MaxUnpool3dNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MaxUnpool3dNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                max_unpool3d_tangent,
-                (
-                    input,
-                    indices,
-                    output_size,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def max_unpool3d_tangent(result: Any, input: Any, indices: Any, output_size: Any, input_tangent: Any) -> Any:
-    """Tangent of max_unpool3d."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return max_unpool3d(input_tangent, indices, output_size)
+    return finish("max_unpool3d", result, (input, indices, output_size)) if process.diverted else result

@@ -5,450 +5,179 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.generated.array_formulas import roll_back as roll_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.rearranging import diag_embed as diag_embed_kernel
-from pullback.kernels.rearranging import flip as flip_kernel
-from pullback.kernels.rearranging import repeat as repeat_kernel
-from pullback.kernels.rearranging import repeat_back as repeat_back_kernel
-from pullback.kernels.rearranging import roll as roll_kernel
-from pullback.kernels.rearranging import rot90 as rot90_kernel
-from pullback.kernels.rearranging import tril as tril_kernel
-from pullback.kernels.rearranging import triu as triu_kernel
+from pullback.kernels.rearranging import (
+    diag_embed as diag_embed_kernel, flip as flip_kernel, repeat as repeat_kernel, repeat_back as repeat_back_kernel,
+    roll as roll_kernel, rot90 as rot90_kernel, tril as tril_kernel, triu as triu_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import diagonal as diagonal_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.recording.array_formulas import roll_back as roll_back_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, in_place,
+    ndarray, new_node, next_sequence_nr, plain_int, process, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class FlipBackward0(Node):
-    """Gradient of flip."""
-
+class FlipBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dims",)
+    operation = "flip"
+    value_names = ("dims",)
     fresh = (True,)
-    saved_dims: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = flip_kernel(grad, dims)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.flip(grad, dims)
-        return (grad_of_input,)
+        return (flip_kernel(grads[0], self.saved_dims),)
 
 
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along the dimensions reversed."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(flip, (input, dims), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(flip, (input, dims), {})
-        input = as_tensor_argument("flip", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("flip", (input, dims))) is not PROCEED:
+            return taken
     try:
         dims = as_shape(dims)
-        input_array = input._array
-        computed: Any = flip_kernel(input_array, dims)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "flip", "input: Array; dims: Shape", (input, dims)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = flip_kernel(input._array, dims)
+    except Exception as error:
+        raise refuse("flip", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FlipBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FlipBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dims = dims
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                flip_tangent,
-                (
-                    input,
-                    dims,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("flip", result, (input, dims)) if process.diverted else result
 
 
-def flip_tangent(result: Any, input: Any, dims: Any, input_tangent: Any) -> Any:
-    """Tangent of flip."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return flip(input_tangent, dims)
-
-
-class RollBackward0(Node):
-    """Gradient of roll."""
-
+class RollBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("shifts", "dims")
+    operation = "roll"
+    value_names = ("shifts", "dims")
     fresh = (True,)
-    saved_shifts: Any = None
-    saved_dims: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        shifts = self.saved_shifts
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = roll_back_kernel(grad, shifts, dims)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        shifts = self.saved_shifts
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.roll_back(grad, shifts, dims)
-        return (grad_of_input,)
+        return (roll_back_kernel(grads[0], self.saved_shifts, self.saved_dims),)
 
 
 def roll(input: Tensor, shifts: Any, dims: Any) -> Tensor:
     """A copy shifted along the dimensions (in row-major order if there are none); what leaves at one end comes back."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(roll, (input, shifts, dims), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(roll, (input, shifts, dims), {})
-        input = as_tensor_argument("roll", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("roll", (input, shifts, dims))) is not PROCEED:
+            return taken
     try:
         shifts = as_shape(shifts)
         dims = as_shape(dims)
-        input_array = input._array
-        computed: Any = roll_kernel(input_array, shifts, dims)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "roll", "input: Array; shifts: Shape; dims: Shape", (input, shifts, dims)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = roll_kernel(input._array, shifts, dims)
+    except Exception as error:
+        raise refuse("roll", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RollBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RollBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_shifts = shifts
         node.saved_dims = dims
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                roll_tangent,
-                (
-                    input,
-                    shifts,
-                    dims,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("roll", result, (input, shifts, dims)) if process.diverted else result
 
 
-def roll_tangent(result: Any, input: Any, shifts: Any, dims: Any, input_tangent: Any) -> Any:
-    """Tangent of roll."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return roll(input_tangent, shifts, dims)
-
-
-class Rot90Backward0(Node):
-    """Gradient of rot90."""
-
+class Rot90Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("k", "dims")
+    operation = "rot90"
+    value_names = ("k", "dims")
     fresh = (True,)
-    saved_k: Any = None
-    saved_dims: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        k = self.saved_k
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = rot90_kernel(grad, -k, dims)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        k = self.saved_k
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.rot90(grad, -k, dims)
-        return (grad_of_input,)
+        return (rot90_kernel(grads[0], -self.saved_k, self.saved_dims),)
 
 
 def rot90(input: Tensor, k: int, dims: Any) -> Tensor:
     """A copy turned by `k` quarters in the plane of two dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rot90, (input, k, dims), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rot90, (input, k, dims), {})
-        input = as_tensor_argument("rot90", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("rot90", (input, k, dims))) is not PROCEED:
+            return taken
     try:
-        if type(k) is not int:
-            k = plain_int(k)
+        k = k if type(k) is int else plain_int(k)
         dims = as_shape(dims)
-        input_array = input._array
-        computed: Any = rot90_kernel(input_array, k, dims)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "rot90", "input: Array; k: int; dims: Shape", (input, k, dims)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = rot90_kernel(input._array, k, dims)
+    except Exception as error:
+        raise refuse("rot90", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Rot90Backward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Rot90Backward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_k = k
         node.saved_dims = dims
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                rot90_tangent,
-                (
-                    input,
-                    k,
-                    dims,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("rot90", result, (input, k, dims)) if process.diverted else result
 
 
-def rot90_tangent(result: Any, input: Any, k: Any, dims: Any, input_tangent: Any) -> Any:
-    """Tangent of rot90."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return rot90(input_tangent, k, dims)
-
-
-class RepeatBackward0(Node):
-    """Gradient of repeat."""
-
+class RepeatBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("repeats",)
+    operation = "repeat"
+    value_names = ("repeats",)
+    fact_names = ("input_shape",)
     fresh = (True,)
-    saved_repeats: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        repeats = self.saved_repeats
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = repeat_back_kernel(grad, input_shape, repeats)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        repeats = self.saved_repeats
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.repeat_back(grad, input_shape, repeats)
-        return (grad_of_input,)
+        return (repeat_back_kernel(grads[0], self.saved_input_shape, self.saved_repeats),)
 
 
 def repeat(input: Tensor, repeats: Any) -> Tensor:
     """The tensor repeated along each dimension."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(repeat, (input, repeats), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(repeat, (input, repeats), {})
-        input = as_tensor_argument("repeat", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("repeat", (input, repeats))) is not PROCEED:
+            return taken
     try:
         repeats = as_shape(repeats)
-        input_array = input._array
-        computed: Any = repeat_kernel(input_array, repeats)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "repeat", "input: Array; repeats: Shape", (input, repeats)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = repeat_kernel(input._array, repeats)
+    except Exception as error:
+        raise refuse("repeat", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RepeatBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RepeatBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_repeats = repeats
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                repeat_tangent,
-                (
-                    input,
-                    repeats,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("repeat", result, (input, repeats)) if process.diverted else result
 
 
-def repeat_tangent(result: Any, input: Any, repeats: Any, input_tangent: Any) -> Any:
-    """Tangent of repeat."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return repeat(input_tangent, repeats)
-
-
-class TrilBackward0(Node):
-    """Gradient of tril."""
-
+class TrilBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("diagonal",)
+    operation = "tril"
+    value_names = ("diagonal",)
     fresh = (True,)
-    saved_diagonal: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        diagonal = self.saved_diagonal
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = tril_kernel(grad, diagonal)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        diagonal = self.saved_diagonal
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.tril(grad, diagonal)
-        return (grad_of_input,)
+        return (tril_kernel(grads[0], self.saved_diagonal),)
 
 
 def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     """The lower triangle of matrices, zeros above a diagonal."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(tril, (input, diagonal), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("tril", out, tril(input, diagonal))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(tril, (input, diagonal), {"out": out})
-        input = as_tensor_argument("tril", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("tril", (input, diagonal), out)) is not PROCEED:
+            return taken
     try:
-        if type(diagonal) is not int:
-            diagonal = plain_int(diagonal)
-        input_array = input._array
-        computed: Any = tril_kernel(input_array, diagonal)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "tril", "input: Array; diagonal: int", (input, diagonal)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        diagonal = diagonal if type(diagonal) is int else plain_int(diagonal)
+        computed: Any = tril_kernel(input._array, diagonal)
+    except Exception as error:
+        raise refuse("tril", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TrilBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TrilBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_diagonal = diagonal
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                tril_tangent,
-                (
-                    input,
-                    diagonal,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("tril", result, (input, diagonal)) if process.diverted else result
 
 
 def tril_(input: Tensor, diagonal: Any = 0) -> Tensor:
@@ -456,88 +185,35 @@ def tril_(input: Tensor, diagonal: Any = 0) -> Tensor:
     return in_place(tril, input, diagonal)
 
 
-def tril_tangent(result: Any, input: Any, diagonal: Any, input_tangent: Any) -> Any:
-    """Tangent of tril."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return tril(input_tangent, diagonal)
-
-
-class TriuBackward0(Node):
-    """Gradient of triu."""
-
+class TriuBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("diagonal",)
+    operation = "triu"
+    value_names = ("diagonal",)
     fresh = (True,)
-    saved_diagonal: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        diagonal = self.saved_diagonal
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = triu_kernel(grad, diagonal)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        diagonal = self.saved_diagonal
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.triu(grad, diagonal)
-        return (grad_of_input,)
+        return (triu_kernel(grads[0], self.saved_diagonal),)
 
 
 def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     """The upper triangle of matrices, zeros below a diagonal."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(triu, (input, diagonal), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("triu", out, triu(input, diagonal))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(triu, (input, diagonal), {"out": out})
-        input = as_tensor_argument("triu", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("triu", (input, diagonal), out)) is not PROCEED:
+            return taken
     try:
-        if type(diagonal) is not int:
-            diagonal = plain_int(diagonal)
-        input_array = input._array
-        computed: Any = triu_kernel(input_array, diagonal)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "triu", "input: Array; diagonal: int", (input, diagonal)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        diagonal = diagonal if type(diagonal) is int else plain_int(diagonal)
+        computed: Any = triu_kernel(input._array, diagonal)
+    except Exception as error:
+        raise refuse("triu", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TriuBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TriuBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_diagonal = diagonal
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                triu_tangent,
-                (
-                    input,
-                    diagonal,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("triu", result, (input, diagonal)) if process.diverted else result
 
 
 def triu_(input: Tensor, diagonal: Any = 0) -> Tensor:
@@ -545,105 +221,35 @@ def triu_(input: Tensor, diagonal: Any = 0) -> Tensor:
     return in_place(triu, input, diagonal)
 
 
-def triu_tangent(result: Any, input: Any, diagonal: Any, input_tangent: Any) -> Any:
-    """Tangent of triu."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return triu(input_tangent, diagonal)
-
-
-class DiagEmbedBackward0(Node):
-    """Gradient of diag_embed."""
-
+class DiagEmbedBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("offset", "dim1", "dim2")
-    saved_offset: Any = None
-    saved_dim1: Any = None
-    saved_dim2: Any = None
+    operation = "diag_embed"
+    value_names = ("offset", "dim1", "dim2")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        offset = self.saved_offset
-        dim1 = self.saved_dim1
-        dim2 = self.saved_dim2
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = diagonal_kernel(grad, offset, dim1, dim2)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        offset = self.saved_offset
-        dim1 = self.saved_dim1
-        dim2 = self.saved_dim2
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.diagonal(grad, offset, dim1, dim2)
-        return (grad_of_input,)
+        return (diagonal_kernel(grads[0], self.saved_offset, self.saved_dim1, self.saved_dim2),)
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zeros with the last dimension of `input` along a diagonal of two new dimensions."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(diag_embed, (input, offset, dim1, dim2), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(diag_embed, (input, offset, dim1, dim2), {})
-        input = as_tensor_argument("diag_embed", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("diag_embed", (input, offset, dim1, dim2))) is not PROCEED:
+            return taken
     try:
-        if type(offset) is not int:
-            offset = plain_int(offset)
-        if type(dim1) is not int:
-            dim1 = plain_int(dim1)
-        if type(dim2) is not int:
-            dim2 = plain_int(dim2)
-        input_array = input._array
-        computed: Any = diag_embed_kernel(input_array, offset, dim1, dim2)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "diag_embed", "input: Array; offset: int; dim1: int; dim2: int", (input, offset, dim1, dim2)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        offset = offset if type(offset) is int else plain_int(offset)
+        dim1 = dim1 if type(dim1) is int else plain_int(dim1)
+        dim2 = dim2 if type(dim2) is int else plain_int(dim2)
+        computed: Any = diag_embed_kernel(input._array, offset, dim1, dim2)
+    except Exception as error:
+        raise refuse("diag_embed", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(DiagEmbedBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(DiagEmbedBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_offset = offset
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                diag_embed_tangent,
-                (
-                    input,
-                    offset,
-                    dim1,
-                    dim2,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def diag_embed_tangent(result: Any, input: Any, offset: Any, dim1: Any, dim2: Any, input_tangent: Any) -> Any:
-    """Tangent of diag_embed."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return diag_embed(input_tangent, offset, dim1, dim2)
+    return finish("diag_embed", result, (input, offset, dim1, dim2)) if process.diverted else result

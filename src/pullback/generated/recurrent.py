@@ -5,35 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
-from pullback.kernels.recurrent import gru_layer as gru_layer_kernel
-from pullback.kernels.recurrent import gru_layer_back as gru_layer_back_kernel
-from pullback.kernels.recurrent import lstm_layer as lstm_layer_kernel
-from pullback.kernels.recurrent import lstm_layer_back as lstm_layer_back_kernel
-from pullback.kernels.recurrent import rnn_layer as rnn_layer_kernel
-from pullback.kernels.recurrent import rnn_layer_back as rnn_layer_back_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.recurrent import (
+    gru_layer as gru_layer_kernel, gru_layer_back as gru_layer_back_kernel, lstm_layer as lstm_layer_kernel,
+    lstm_layer_back as lstm_layer_back_kernel, rnn_layer as rnn_layer_kernel, rnn_layer_back as rnn_layer_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse, switches,
+    zero_grad_array,
+)  # fmt: skip
 
 
-class LstmLayerNode(Node):
-    """Gradient of lstm_layer."""
-
+class LstmLayerNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = (
+    operation = "lstm_layer"
+    shown = "MkldnnRnnLayerBackward0"
+    tensor_names = (
         "input",
         "h0",
         "c0",
@@ -44,37 +31,13 @@ class LstmLayerNode(Node):
         "gates",
         "hidden_before",
         "cell_before",
-        "batch_sizes",
-        "reverse",
     )
-    public_names = {"input": "self"}
+    value_names = ("batch_sizes", "reverse")
     output_count = 6
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_h0: Any = None
-    saved_h0_version: int = -1
-    saved_c0: Any = None
-    saved_c0_version: int = -1
-    saved_weight_ih: Any = None
-    saved_weight_ih_version: int = -1
-    saved_weight_hh: Any = None
-    saved_weight_hh_version: int = -1
-    saved_bias_ih: Any = None
-    saved_bias_ih_version: int = -1
-    saved_bias_hh: Any = None
-    saved_bias_hh_version: int = -1
-    saved_gates: Any = None
-    saved_gates_version: int = -1
-    saved_hidden_before: Any = None
-    saved_hidden_before_version: int = -1
-    saved_cell_before: Any = None
-    saved_cell_before_version: int = -1
-    saved_batch_sizes: Any = None
-    saved_reverse: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_output = grads[0]
         if grad_output is None:
             grad_output = zero_grad_array(self, 0)
@@ -84,8 +47,6 @@ class LstmLayerNode(Node):
         grad_cell = grads[2]
         if grad_cell is None:
             grad_cell = zero_grad_array(self, 2)
-        batch_sizes = self.saved_batch_sizes
-        reverse = self.saved_reverse
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
@@ -139,130 +100,21 @@ class LstmLayerNode(Node):
             weight_hh,
             bias_ih,
             bias_hh,
-            batch_sizes,
-            reverse,
+            self.saved_batch_sizes,
+            self.saved_reverse,
             gates,
             hidden_before,
             cell_before,
         )
-        grad_of_input = None
-        grad_of_h0 = None
-        grad_of_c0 = None
-        grad_of_weight_ih = None
-        grad_of_weight_hh = None
-        grad_of_bias_ih = None
-        grad_of_bias_hh = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_h0 = parts[1]
-        if edges[2] is not None:
-            grad_of_c0 = parts[2]
-        if edges[3] is not None:
-            grad_of_weight_ih = parts[3]
-        if edges[4] is not None:
-            grad_of_weight_hh = parts[4]
-        if edges[5] is not None:
-            grad_of_bias_ih = parts[5]
-        if edges[6] is not None:
-            grad_of_bias_hh = parts[6]
         return (
-            grad_of_input,
-            grad_of_h0,
-            grad_of_c0,
-            grad_of_weight_ih,
-            grad_of_weight_hh,
-            grad_of_bias_ih,
-            grad_of_bias_hh,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
+            parts[3] if edges[3] is not None else None,
+            parts[4] if edges[4] is not None else None,
+            parts[5] if edges[5] is not None else None,
+            parts[6] if edges[6] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_output = grads[0]
-        if grad_output is None:
-            grad_output = zero_grad_tensor(self, 0)
-        grad_hidden = grads[1]
-        if grad_hidden is None:
-            grad_hidden = zero_grad_tensor(self, 1)
-        grad_cell = grads[2]
-        if grad_cell is None:
-            grad_cell = zero_grad_tensor(self, 2)
-        batch_sizes = self.saved_batch_sizes
-        reverse = self.saved_reverse
-        bias_hh = self.unpack("bias_hh")
-        bias_ih = self.unpack("bias_ih")
-        c0 = self.unpack("c0")
-        cell_before = self.unpack("cell_before")
-        gates = self.unpack("gates")
-        h0 = self.unpack("h0")
-        hidden_before = self.unpack("hidden_before")
-        input = self.unpack("input")
-        weight_hh = self.unpack("weight_hh")
-        weight_ih = self.unpack("weight_ih")
-        parts = F.lstm_layer_back(
-            grad_output,
-            grad_hidden,
-            grad_cell,
-            input,
-            h0,
-            c0,
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-            batch_sizes,
-            reverse,
-            gates,
-            hidden_before,
-            cell_before,
-        )
-        grad_of_input = None
-        grad_of_h0 = None
-        grad_of_c0 = None
-        grad_of_weight_ih = None
-        grad_of_weight_hh = None
-        grad_of_bias_ih = None
-        grad_of_bias_hh = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_h0 = parts[1]
-        if edges[2] is not None:
-            grad_of_c0 = parts[2]
-        if edges[3] is not None:
-            grad_of_weight_ih = parts[3]
-        if edges[4] is not None:
-            grad_of_weight_hh = parts[4]
-        if edges[5] is not None:
-            grad_of_bias_ih = parts[5]
-        if edges[6] is not None:
-            grad_of_bias_hh = parts[6]
-        return (
-            grad_of_input,
-            grad_of_h0,
-            grad_of_c0,
-            grad_of_weight_ih,
-            grad_of_weight_hh,
-            grad_of_bias_ih,
-            grad_of_bias_hh,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_h0 = None
-        self.saved_c0 = None
-        self.saved_weight_ih = None
-        self.saved_weight_hh = None
-        self.saved_bias_ih = None
-        self.saved_bias_hh = None
-        self.saved_gates = None
-        self.saved_hidden_before = None
-        self.saved_cell_before = None
-
-
-LstmLayerNode.__name__ = LstmLayerNode.__qualname__ = "MkldnnRnnLayerBackward0"
 
 
 def lstm_layer(
@@ -277,92 +129,40 @@ def lstm_layer(
     reverse: bool,
 ) -> Any:
     """Outputs, final h and c; the gates (i, f, g, o) and the h and c before each step."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        input = as_tensor_argument("lstm_layer", "input", 1, input)
-    if not isinstance(h0, TensorBase):
-        if is_foreign(h0):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        h0 = as_tensor_argument("lstm_layer", "h0", 2, h0)
-    if not isinstance(c0, TensorBase):
-        if is_foreign(c0):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        c0 = as_tensor_argument("lstm_layer", "c0", 3, c0)
-    if not isinstance(weight_ih, TensorBase):
-        if is_foreign(weight_ih):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        weight_ih = as_tensor_argument("lstm_layer", "weight_ih", 4, weight_ih)
-    if not isinstance(weight_hh, TensorBase):
-        if is_foreign(weight_hh):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        weight_hh = as_tensor_argument("lstm_layer", "weight_hh", 5, weight_hh)
-    if bias_ih is not None and not isinstance(bias_ih, TensorBase):
-        if is_foreign(bias_ih):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        bias_ih = as_tensor_argument("lstm_layer", "bias_ih", 6, bias_ih)
-    if bias_hh is not None and not isinstance(bias_hh, TensorBase):
-        if is_foreign(bias_hh):
-            return ask_foreign(
-                lstm_layer, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {}
-            )
-        bias_hh = as_tensor_argument("lstm_layer", "bias_hh", 7, bias_hh)
-    if reverse is not False and reverse is not True:
-        raise not_a_bool("lstm_layer", "reverse", reverse)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(h0, TensorBase)
+        or not isinstance(c0, TensorBase)
+        or not isinstance(weight_ih, TensorBase)
+        or not isinstance(weight_hh, TensorBase)
+        or (bias_ih is not None and not isinstance(bias_ih, TensorBase))
+        or (bias_hh is not None and not isinstance(bias_hh, TensorBase))
+        or type(reverse) is not bool
+    ):
+        if (taken := divert("lstm_layer", locals())) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        h0_array = h0._array
-        c0_array = c0._array
-        weight_ih_array = weight_ih._array
-        weight_hh_array = weight_hh._array
-        bias_ih_array = None if bias_ih is None else bias_ih._array
-        bias_hh_array = None if bias_hh is None else bias_hh._array
         output_value, hidden_value, cell_value, gates_value, hidden_before_value, cell_before_value = lstm_layer_kernel(
-            input_array,
-            h0_array,
-            c0_array,
-            weight_ih_array,
-            weight_hh_array,
-            bias_ih_array,
-            bias_hh_array,
+            input._array,
+            h0._array,
+            c0._array,
+            weight_ih._array,
+            weight_hh._array,
+            None if bias_ih is None else bias_ih._array,
+            None if bias_hh is None else bias_hh._array,
             batch_sizes,
             reverse,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "lstm_layer",
-            "input: Array; h0: Array; c0: Array; weight_ih: Array; weight_hh: Array; bias_ih: Array | None; bias_hh: Array | None; batch_sizes: BatchSizes; reverse: bool",
-            (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse),
-        ) from None
+    except Exception as error:
+        raise refuse("lstm_layer", error, locals()) from None
     output = new_tensor(as_array(output_value))
     hidden = new_tensor(as_array(hidden_value))
     cell = new_tensor(as_array(cell_value))
     gates = new_tensor(as_array(gates_value))
     hidden_before = new_tensor(as_array(hidden_before_value))
     cell_before = new_tensor(as_array(cell_before_value))
-    if record and (
+    if (
         input._requires_grad
         or h0._requires_grad
         or c0._requires_grad
@@ -370,8 +170,8 @@ def lstm_layer(
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
-    ):
-        node = new_node(LstmLayerNode)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(LstmLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
@@ -381,8 +181,13 @@ def lstm_layer(
             (bias_ih._edge or gradient_edge(bias_ih)) if (bias_ih is not None and bias_ih._requires_grad) else None,
             (bias_hh._edge or gradient_edge(bias_hh)) if (bias_hh is not None and bias_hh._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((output, hidden, cell, gates, hidden_before, cell_before))
+        node.sequence_nr, node.output_metadata = (
+            next_sequence_nr(),
+            metadata_of((output, hidden, cell, gates, hidden_before, cell_before)),
+        )
+        output._requires_grad, output._edge = True, (node, 0)
+        hidden._requires_grad, hidden._edge = True, (node, 1)
+        cell._requires_grad, cell._edge = True, (node, 2)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_h0 = h0
@@ -401,98 +206,24 @@ def lstm_layer(
             node.saved_bias_hh_version = bias_hh._counter.value if bias_hh._counter is not None else 0
         node.saved_batch_sizes = batch_sizes
         node.saved_reverse = reverse
-        output._requires_grad = True
-        output._edge = (node, 0)
-        hidden._requires_grad = True
-        hidden._edge = (node, 1)
-        cell._requires_grad = True
-        cell._edge = (node, 2)
         node.saved_gates = SavedOutput(gates, 3)
         node.saved_gates_version = 0
         node.saved_hidden_before = SavedOutput(hidden_before, 4)
         node.saved_hidden_before_version = 0
         node.saved_cell_before = SavedOutput(cell_before, 5)
         node.saved_cell_before_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh):
-            carry_tangents(
-                (output, hidden, cell, gates, hidden_before, cell_before),
-                lstm_layer_tangent,
-                (
-                    input,
-                    h0,
-                    c0,
-                    weight_ih,
-                    weight_hh,
-                    bias_ih,
-                    bias_hh,
-                    batch_sizes,
-                    reverse,
-                ),
-                (
-                    input,
-                    h0,
-                    c0,
-                    weight_ih,
-                    weight_hh,
-                    bias_ih,
-                    bias_hh,
-                ),
-            )
-        note_inference((output, hidden, cell, gates, hidden_before, cell_before))
-    return (output, hidden, cell, gates, hidden_before, cell_before)
-
-
-def lstm_layer_tangent(
-    result: Any,
-    input: Any,
-    h0: Any,
-    c0: Any,
-    weight_ih: Any,
-    weight_hh: Any,
-    bias_ih: Any,
-    bias_hh: Any,
-    batch_sizes: Any,
-    reverse: Any,
-    input_tangent: Any,
-    h0_tangent: Any,
-    c0_tangent: Any,
-    weight_ih_tangent: Any,
-    weight_hh_tangent: Any,
-    bias_ih_tangent: Any,
-    bias_hh_tangent: Any,
-) -> Any:
-    """Tangent of lstm_layer."""
-    return double_pullback(
-        lambda xs: lstm_layer(xs[0], xs[1], xs[2], xs[3], xs[4], xs[5], xs[6], batch_sizes, reverse),
-        (
-            input,
-            h0,
-            c0,
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-        ),
-        (
-            input_tangent,
-            h0_tangent,
-            c0_tangent,
-            weight_ih_tangent,
-            weight_hh_tangent,
-            bias_ih_tangent,
-            bias_hh_tangent,
-        ),
+    return (
+        finish("lstm_layer", (output, hidden, cell, gates, hidden_before, cell_before), locals())
+        if process.diverted
+        else (output, hidden, cell, gates, hidden_before, cell_before)
     )
 
 
-class GruLayerNode(Node):
-    """Gradient of gru_layer."""
-
+class GruLayerNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = (
+    operation = "gru_layer"
+    shown = "StackBackward0"
+    tensor_names = (
         "input",
         "h0",
         "weight_ih",
@@ -502,43 +233,19 @@ class GruLayerNode(Node):
         "gates",
         "recurrent_n",
         "hidden_before",
-        "batch_sizes",
-        "reverse",
     )
-    public_names = {"input": "self"}
+    value_names = ("batch_sizes", "reverse")
     output_count = 5
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_h0: Any = None
-    saved_h0_version: int = -1
-    saved_weight_ih: Any = None
-    saved_weight_ih_version: int = -1
-    saved_weight_hh: Any = None
-    saved_weight_hh_version: int = -1
-    saved_bias_ih: Any = None
-    saved_bias_ih_version: int = -1
-    saved_bias_hh: Any = None
-    saved_bias_hh_version: int = -1
-    saved_gates: Any = None
-    saved_gates_version: int = -1
-    saved_recurrent_n: Any = None
-    saved_recurrent_n_version: int = -1
-    saved_hidden_before: Any = None
-    saved_hidden_before_version: int = -1
-    saved_batch_sizes: Any = None
-    saved_reverse: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_output = grads[0]
         if grad_output is None:
             grad_output = zero_grad_array(self, 0)
         grad_hidden = grads[1]
         if grad_hidden is None:
             grad_hidden = zero_grad_array(self, 1)
-        batch_sizes = self.saved_batch_sizes
-        reverse = self.saved_reverse
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
@@ -586,115 +293,20 @@ class GruLayerNode(Node):
             weight_hh,
             bias_ih,
             bias_hh,
-            batch_sizes,
-            reverse,
+            self.saved_batch_sizes,
+            self.saved_reverse,
             gates,
             recurrent_n,
             hidden_before,
         )
-        grad_of_input = None
-        grad_of_h0 = None
-        grad_of_weight_ih = None
-        grad_of_weight_hh = None
-        grad_of_bias_ih = None
-        grad_of_bias_hh = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_h0 = parts[1]
-        if edges[2] is not None:
-            grad_of_weight_ih = parts[2]
-        if edges[3] is not None:
-            grad_of_weight_hh = parts[3]
-        if edges[4] is not None:
-            grad_of_bias_ih = parts[4]
-        if edges[5] is not None:
-            grad_of_bias_hh = parts[5]
         return (
-            grad_of_input,
-            grad_of_h0,
-            grad_of_weight_ih,
-            grad_of_weight_hh,
-            grad_of_bias_ih,
-            grad_of_bias_hh,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
+            parts[3] if edges[3] is not None else None,
+            parts[4] if edges[4] is not None else None,
+            parts[5] if edges[5] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_output = grads[0]
-        if grad_output is None:
-            grad_output = zero_grad_tensor(self, 0)
-        grad_hidden = grads[1]
-        if grad_hidden is None:
-            grad_hidden = zero_grad_tensor(self, 1)
-        batch_sizes = self.saved_batch_sizes
-        reverse = self.saved_reverse
-        bias_hh = self.unpack("bias_hh")
-        bias_ih = self.unpack("bias_ih")
-        gates = self.unpack("gates")
-        h0 = self.unpack("h0")
-        hidden_before = self.unpack("hidden_before")
-        input = self.unpack("input")
-        recurrent_n = self.unpack("recurrent_n")
-        weight_hh = self.unpack("weight_hh")
-        weight_ih = self.unpack("weight_ih")
-        parts = F.gru_layer_back(
-            grad_output,
-            grad_hidden,
-            input,
-            h0,
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-            batch_sizes,
-            reverse,
-            gates,
-            recurrent_n,
-            hidden_before,
-        )
-        grad_of_input = None
-        grad_of_h0 = None
-        grad_of_weight_ih = None
-        grad_of_weight_hh = None
-        grad_of_bias_ih = None
-        grad_of_bias_hh = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_h0 = parts[1]
-        if edges[2] is not None:
-            grad_of_weight_ih = parts[2]
-        if edges[3] is not None:
-            grad_of_weight_hh = parts[3]
-        if edges[4] is not None:
-            grad_of_bias_ih = parts[4]
-        if edges[5] is not None:
-            grad_of_bias_hh = parts[5]
-        return (
-            grad_of_input,
-            grad_of_h0,
-            grad_of_weight_ih,
-            grad_of_weight_hh,
-            grad_of_bias_ih,
-            grad_of_bias_hh,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_h0 = None
-        self.saved_weight_ih = None
-        self.saved_weight_hh = None
-        self.saved_bias_ih = None
-        self.saved_bias_hh = None
-        self.saved_gates = None
-        self.saved_recurrent_n = None
-        self.saved_hidden_before = None
-
-
-GruLayerNode.__name__ = GruLayerNode.__qualname__ = "StackBackward0"
 
 
 def gru_layer(
@@ -708,70 +320,45 @@ def gru_layer(
     reverse: bool,
 ) -> Any:
     """Outputs and final h; the gates (r, z, n), the recurrent part of n, and the h before each step."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-        input = as_tensor_argument("gru_layer", "input", 1, input)
-    if not isinstance(h0, TensorBase):
-        if is_foreign(h0):
-            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-        h0 = as_tensor_argument("gru_layer", "h0", 2, h0)
-    if not isinstance(weight_ih, TensorBase):
-        if is_foreign(weight_ih):
-            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-        weight_ih = as_tensor_argument("gru_layer", "weight_ih", 3, weight_ih)
-    if not isinstance(weight_hh, TensorBase):
-        if is_foreign(weight_hh):
-            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-        weight_hh = as_tensor_argument("gru_layer", "weight_hh", 4, weight_hh)
-    if bias_ih is not None and not isinstance(bias_ih, TensorBase):
-        if is_foreign(bias_ih):
-            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-        bias_ih = as_tensor_argument("gru_layer", "bias_ih", 5, bias_ih)
-    if bias_hh is not None and not isinstance(bias_hh, TensorBase):
-        if is_foreign(bias_hh):
-            return ask_foreign(gru_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse), {})
-        bias_hh = as_tensor_argument("gru_layer", "bias_hh", 6, bias_hh)
-    if reverse is not False and reverse is not True:
-        raise not_a_bool("gru_layer", "reverse", reverse)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(h0, TensorBase)
+        or not isinstance(weight_ih, TensorBase)
+        or not isinstance(weight_hh, TensorBase)
+        or (bias_ih is not None and not isinstance(bias_ih, TensorBase))
+        or (bias_hh is not None and not isinstance(bias_hh, TensorBase))
+        or type(reverse) is not bool
+    ):
+        if (taken := divert("gru_layer", locals())) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        h0_array = h0._array
-        weight_ih_array = weight_ih._array
-        weight_hh_array = weight_hh._array
-        bias_ih_array = None if bias_ih is None else bias_ih._array
-        bias_hh_array = None if bias_hh is None else bias_hh._array
         output_value, hidden_value, gates_value, recurrent_n_value, hidden_before_value = gru_layer_kernel(
-            input_array, h0_array, weight_ih_array, weight_hh_array, bias_ih_array, bias_hh_array, batch_sizes, reverse
+            input._array,
+            h0._array,
+            weight_ih._array,
+            weight_hh._array,
+            None if bias_ih is None else bias_ih._array,
+            None if bias_hh is None else bias_hh._array,
+            batch_sizes,
+            reverse,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "gru_layer",
-            "input: Array; h0: Array; weight_ih: Array; weight_hh: Array; bias_ih: Array | None; bias_hh: Array | None; batch_sizes: BatchSizes; reverse: bool",
-            (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, batch_sizes, reverse),
-        ) from None
+    except Exception as error:
+        raise refuse("gru_layer", error, locals()) from None
     output = new_tensor(as_array(output_value))
     hidden = new_tensor(as_array(hidden_value))
     gates = new_tensor(as_array(gates_value))
     recurrent_n = new_tensor(as_array(recurrent_n_value))
     hidden_before = new_tensor(as_array(hidden_before_value))
-    if record and (
+    if (
         input._requires_grad
         or h0._requires_grad
         or weight_ih._requires_grad
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
-    ):
-        node = new_node(GruLayerNode)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(GruLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
@@ -780,8 +367,12 @@ def gru_layer(
             (bias_ih._edge or gradient_edge(bias_ih)) if (bias_ih is not None and bias_ih._requires_grad) else None,
             (bias_hh._edge or gradient_edge(bias_hh)) if (bias_hh is not None and bias_hh._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((output, hidden, gates, recurrent_n, hidden_before))
+        node.sequence_nr, node.output_metadata = (
+            next_sequence_nr(),
+            metadata_of((output, hidden, gates, recurrent_n, hidden_before)),
+        )
+        output._requires_grad, output._edge = True, (node, 0)
+        hidden._requires_grad, hidden._edge = True, (node, 1)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_h0 = h0
@@ -798,136 +389,36 @@ def gru_layer(
             node.saved_bias_hh_version = bias_hh._counter.value if bias_hh._counter is not None else 0
         node.saved_batch_sizes = batch_sizes
         node.saved_reverse = reverse
-        output._requires_grad = True
-        output._edge = (node, 0)
-        hidden._requires_grad = True
-        hidden._edge = (node, 1)
         node.saved_gates = SavedOutput(gates, 2)
         node.saved_gates_version = 0
         node.saved_recurrent_n = SavedOutput(recurrent_n, 3)
         node.saved_recurrent_n_version = 0
         node.saved_hidden_before = SavedOutput(hidden_before, 4)
         node.saved_hidden_before_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, h0, weight_ih, weight_hh, bias_ih, bias_hh):
-            carry_tangents(
-                (output, hidden, gates, recurrent_n, hidden_before),
-                gru_layer_tangent,
-                (
-                    input,
-                    h0,
-                    weight_ih,
-                    weight_hh,
-                    bias_ih,
-                    bias_hh,
-                    batch_sizes,
-                    reverse,
-                ),
-                (
-                    input,
-                    h0,
-                    weight_ih,
-                    weight_hh,
-                    bias_ih,
-                    bias_hh,
-                ),
-            )
-        note_inference((output, hidden, gates, recurrent_n, hidden_before))
-    return (output, hidden, gates, recurrent_n, hidden_before)
-
-
-def gru_layer_tangent(
-    result: Any,
-    input: Any,
-    h0: Any,
-    weight_ih: Any,
-    weight_hh: Any,
-    bias_ih: Any,
-    bias_hh: Any,
-    batch_sizes: Any,
-    reverse: Any,
-    input_tangent: Any,
-    h0_tangent: Any,
-    weight_ih_tangent: Any,
-    weight_hh_tangent: Any,
-    bias_ih_tangent: Any,
-    bias_hh_tangent: Any,
-) -> Any:
-    """Tangent of gru_layer."""
-    return double_pullback(
-        lambda xs: gru_layer(xs[0], xs[1], xs[2], xs[3], xs[4], xs[5], batch_sizes, reverse),
-        (
-            input,
-            h0,
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-        ),
-        (
-            input_tangent,
-            h0_tangent,
-            weight_ih_tangent,
-            weight_hh_tangent,
-            bias_ih_tangent,
-            bias_hh_tangent,
-        ),
+    return (
+        finish("gru_layer", (output, hidden, gates, recurrent_n, hidden_before), locals())
+        if process.diverted
+        else (output, hidden, gates, recurrent_n, hidden_before)
     )
 
 
-class RnnLayerNode(Node):
-    """Gradient of rnn_layer."""
-
+class RnnLayerNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = (
-        "input",
-        "h0",
-        "weight_ih",
-        "weight_hh",
-        "bias_ih",
-        "bias_hh",
-        "output",
-        "hidden_before",
-        "nonlinearity",
-        "batch_sizes",
-        "reverse",
-    )
-    public_names = {"input": "self"}
+    operation = "rnn_layer"
+    shown = "StackBackward0"
+    tensor_names = ("input", "h0", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "output", "hidden_before")
+    value_names = ("nonlinearity", "batch_sizes", "reverse")
     output_count = 3
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_h0: Any = None
-    saved_h0_version: int = -1
-    saved_weight_ih: Any = None
-    saved_weight_ih_version: int = -1
-    saved_weight_hh: Any = None
-    saved_weight_hh_version: int = -1
-    saved_bias_ih: Any = None
-    saved_bias_ih_version: int = -1
-    saved_bias_hh: Any = None
-    saved_bias_hh_version: int = -1
-    saved_output: Any = None
-    saved_output_version: int = -1
-    saved_hidden_before: Any = None
-    saved_hidden_before_version: int = -1
-    saved_nonlinearity: Any = None
-    saved_batch_sizes: Any = None
-    saved_reverse: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_output = grads[0]
         if grad_output is None:
             grad_output = zero_grad_array(self, 0)
         grad_hidden = grads[1]
         if grad_hidden is None:
             grad_hidden = zero_grad_array(self, 1)
-        nonlinearity = self.saved_nonlinearity
-        batch_sizes = self.saved_batch_sizes
-        reverse = self.saved_reverse
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
@@ -971,114 +462,20 @@ class RnnLayerNode(Node):
             weight_hh,
             bias_ih,
             bias_hh,
-            nonlinearity,
-            batch_sizes,
-            reverse,
+            self.saved_nonlinearity,
+            self.saved_batch_sizes,
+            self.saved_reverse,
             output,
             hidden_before,
         )
-        grad_of_input = None
-        grad_of_h0 = None
-        grad_of_weight_ih = None
-        grad_of_weight_hh = None
-        grad_of_bias_ih = None
-        grad_of_bias_hh = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_h0 = parts[1]
-        if edges[2] is not None:
-            grad_of_weight_ih = parts[2]
-        if edges[3] is not None:
-            grad_of_weight_hh = parts[3]
-        if edges[4] is not None:
-            grad_of_bias_ih = parts[4]
-        if edges[5] is not None:
-            grad_of_bias_hh = parts[5]
         return (
-            grad_of_input,
-            grad_of_h0,
-            grad_of_weight_ih,
-            grad_of_weight_hh,
-            grad_of_bias_ih,
-            grad_of_bias_hh,
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
+            parts[3] if edges[3] is not None else None,
+            parts[4] if edges[4] is not None else None,
+            parts[5] if edges[5] is not None else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_output = grads[0]
-        if grad_output is None:
-            grad_output = zero_grad_tensor(self, 0)
-        grad_hidden = grads[1]
-        if grad_hidden is None:
-            grad_hidden = zero_grad_tensor(self, 1)
-        nonlinearity = self.saved_nonlinearity
-        batch_sizes = self.saved_batch_sizes
-        reverse = self.saved_reverse
-        bias_hh = self.unpack("bias_hh")
-        bias_ih = self.unpack("bias_ih")
-        h0 = self.unpack("h0")
-        hidden_before = self.unpack("hidden_before")
-        input = self.unpack("input")
-        output = self.unpack("output")
-        weight_hh = self.unpack("weight_hh")
-        weight_ih = self.unpack("weight_ih")
-        parts = F.rnn_layer_back(
-            grad_output,
-            grad_hidden,
-            input,
-            h0,
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-            nonlinearity,
-            batch_sizes,
-            reverse,
-            output,
-            hidden_before,
-        )
-        grad_of_input = None
-        grad_of_h0 = None
-        grad_of_weight_ih = None
-        grad_of_weight_hh = None
-        grad_of_bias_ih = None
-        grad_of_bias_hh = None
-        if edges[0] is not None:
-            grad_of_input = parts[0]
-        if edges[1] is not None:
-            grad_of_h0 = parts[1]
-        if edges[2] is not None:
-            grad_of_weight_ih = parts[2]
-        if edges[3] is not None:
-            grad_of_weight_hh = parts[3]
-        if edges[4] is not None:
-            grad_of_bias_ih = parts[4]
-        if edges[5] is not None:
-            grad_of_bias_hh = parts[5]
-        return (
-            grad_of_input,
-            grad_of_h0,
-            grad_of_weight_ih,
-            grad_of_weight_hh,
-            grad_of_bias_ih,
-            grad_of_bias_hh,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_h0 = None
-        self.saved_weight_ih = None
-        self.saved_weight_hh = None
-        self.saved_bias_ih = None
-        self.saved_bias_hh = None
-        self.saved_output = None
-        self.saved_hidden_before = None
-
-
-RnnLayerNode.__name__ = RnnLayerNode.__qualname__ = "StackBackward0"
 
 
 def rnn_layer(
@@ -1093,90 +490,44 @@ def rnn_layer(
     reverse: bool,
 ) -> Any:
     """Outputs and final h; the h before each step."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-        input = as_tensor_argument("rnn_layer", "input", 1, input)
-    if not isinstance(h0, TensorBase):
-        if is_foreign(h0):
-            return ask_foreign(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-        h0 = as_tensor_argument("rnn_layer", "h0", 2, h0)
-    if not isinstance(weight_ih, TensorBase):
-        if is_foreign(weight_ih):
-            return ask_foreign(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-        weight_ih = as_tensor_argument("rnn_layer", "weight_ih", 3, weight_ih)
-    if not isinstance(weight_hh, TensorBase):
-        if is_foreign(weight_hh):
-            return ask_foreign(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-        weight_hh = as_tensor_argument("rnn_layer", "weight_hh", 4, weight_hh)
-    if bias_ih is not None and not isinstance(bias_ih, TensorBase):
-        if is_foreign(bias_ih):
-            return ask_foreign(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-        bias_ih = as_tensor_argument("rnn_layer", "bias_ih", 5, bias_ih)
-    if bias_hh is not None and not isinstance(bias_hh, TensorBase):
-        if is_foreign(bias_hh):
-            return ask_foreign(
-                rnn_layer, (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse), {}
-            )
-        bias_hh = as_tensor_argument("rnn_layer", "bias_hh", 6, bias_hh)
-    if reverse is not False and reverse is not True:
-        raise not_a_bool("rnn_layer", "reverse", reverse)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(h0, TensorBase)
+        or not isinstance(weight_ih, TensorBase)
+        or not isinstance(weight_hh, TensorBase)
+        or (bias_ih is not None and not isinstance(bias_ih, TensorBase))
+        or (bias_hh is not None and not isinstance(bias_hh, TensorBase))
+        or type(reverse) is not bool
+    ):
+        if (taken := divert("rnn_layer", locals())) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        h0_array = h0._array
-        weight_ih_array = weight_ih._array
-        weight_hh_array = weight_hh._array
-        bias_ih_array = None if bias_ih is None else bias_ih._array
-        bias_hh_array = None if bias_hh is None else bias_hh._array
         output_value, hidden_value, hidden_before_value = rnn_layer_kernel(
-            input_array,
-            h0_array,
-            weight_ih_array,
-            weight_hh_array,
-            bias_ih_array,
-            bias_hh_array,
+            input._array,
+            h0._array,
+            weight_ih._array,
+            weight_hh._array,
+            None if bias_ih is None else bias_ih._array,
+            None if bias_hh is None else bias_hh._array,
             nonlinearity,
             batch_sizes,
             reverse,
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "rnn_layer",
-            "input: Array; h0: Array; weight_ih: Array; weight_hh: Array; bias_ih: Array | None; bias_hh: Array | None; nonlinearity: str; batch_sizes: BatchSizes; reverse: bool",
-            (input, h0, weight_ih, weight_hh, bias_ih, bias_hh, nonlinearity, batch_sizes, reverse),
-        ) from None
+    except Exception as error:
+        raise refuse("rnn_layer", error, locals()) from None
     output = new_tensor(as_array(output_value))
     hidden = new_tensor(as_array(hidden_value))
     hidden_before = new_tensor(as_array(hidden_before_value))
-    if record and (
+    if (
         input._requires_grad
         or h0._requires_grad
         or weight_ih._requires_grad
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
-    ):
-        node = new_node(RnnLayerNode)
+    ) and (not process.changed or switches.records):
+        node: Any = new_node(RnnLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
@@ -1185,8 +536,9 @@ def rnn_layer(
             (bias_ih._edge or gradient_edge(bias_ih)) if (bias_ih is not None and bias_ih._requires_grad) else None,
             (bias_hh._edge or gradient_edge(bias_hh)) if (bias_hh is not None and bias_hh._requires_grad) else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((output, hidden, hidden_before))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, hidden, hidden_before))
+        output._requires_grad, output._edge = True, (node, 0)
+        hidden._requires_grad, hidden._edge = True, (node, 1)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_h0 = h0
@@ -1204,80 +556,12 @@ def rnn_layer(
         node.saved_nonlinearity = nonlinearity
         node.saved_batch_sizes = batch_sizes
         node.saved_reverse = reverse
-        output._requires_grad = True
-        output._edge = (node, 0)
-        hidden._requires_grad = True
-        hidden._edge = (node, 1)
         node.saved_output = SavedOutput(output, 0)
         node.saved_output_version = 0
         node.saved_hidden_before = SavedOutput(hidden_before, 2)
         node.saved_hidden_before_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, h0, weight_ih, weight_hh, bias_ih, bias_hh):
-            carry_tangents(
-                (output, hidden, hidden_before),
-                rnn_layer_tangent,
-                (
-                    input,
-                    h0,
-                    weight_ih,
-                    weight_hh,
-                    bias_ih,
-                    bias_hh,
-                    nonlinearity,
-                    batch_sizes,
-                    reverse,
-                ),
-                (
-                    input,
-                    h0,
-                    weight_ih,
-                    weight_hh,
-                    bias_ih,
-                    bias_hh,
-                ),
-            )
-        note_inference((output, hidden, hidden_before))
-    return (output, hidden, hidden_before)
-
-
-def rnn_layer_tangent(
-    result: Any,
-    input: Any,
-    h0: Any,
-    weight_ih: Any,
-    weight_hh: Any,
-    bias_ih: Any,
-    bias_hh: Any,
-    nonlinearity: Any,
-    batch_sizes: Any,
-    reverse: Any,
-    input_tangent: Any,
-    h0_tangent: Any,
-    weight_ih_tangent: Any,
-    weight_hh_tangent: Any,
-    bias_ih_tangent: Any,
-    bias_hh_tangent: Any,
-) -> Any:
-    """Tangent of rnn_layer."""
-    return double_pullback(
-        lambda xs: rnn_layer(xs[0], xs[1], xs[2], xs[3], xs[4], xs[5], nonlinearity, batch_sizes, reverse),
-        (
-            input,
-            h0,
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-        ),
-        (
-            input_tangent,
-            h0_tangent,
-            weight_ih_tangent,
-            weight_hh_tangent,
-            bias_ih_tangent,
-            bias_hh_tangent,
-        ),
+    return (
+        finish("rnn_layer", (output, hidden, hidden_before), locals())
+        if process.diverted
+        else (output, hidden, hidden_before)
     )

@@ -5,166 +5,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import prod_all_grad as prod_all_grad_kernel
-from pullback.generated.array_formulas import prod_grad as prod_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.reductions import all as all_kernel
-from pullback.kernels.reductions import any as any_kernel
-from pullback.kernels.reductions import count_nonzero as count_nonzero_kernel
-from pullback.kernels.reductions import count_not_nan as count_not_nan_kernel
-from pullback.kernels.reductions import expand_reduced as expand_reduced_kernel
-from pullback.kernels.reductions import mean as mean_kernel
-from pullback.kernels.reductions import mean_all as mean_all_kernel
-from pullback.kernels.reductions import mean_grad as mean_grad_kernel
-from pullback.kernels.reductions import nansum as nansum_kernel
-from pullback.kernels.reductions import not_nan as not_nan_kernel
-from pullback.kernels.reductions import prod as prod_kernel
-from pullback.kernels.reductions import prod_all as prod_all_kernel
-from pullback.kernels.reductions import sum as sum_kernel
-from pullback.kernels.reductions import sum_all as sum_all_kernel
+from pullback.kernels.reductions import (
+    all as all_kernel, any as any_kernel, count_nonzero as count_nonzero_kernel,
+    count_not_nan as count_not_nan_kernel, expand_reduced as expand_reduced_kernel, mean as mean_kernel,
+    mean_all as mean_all_kernel, mean_grad as mean_grad_kernel, nansum as nansum_kernel, not_nan as not_nan_kernel,
+    prod as prod_kernel, prod_all as prod_all_kernel, sum as sum_kernel, sum_all as sum_all_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument, wrap_dims
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.recording.array_formulas import prod_all_grad as prod_all_grad_kernel, prod_grad as prod_grad_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert, finish,
+    gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches, wrap_dim, wrap_dims,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class SumAllNode(Node):
-    """Gradient of sum_all."""
-
+class SumAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
+    operation = "sum_all"
+    shown = "SumBackward0"
+    fact_names = ("input_dtype", "input_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = expand_reduced_kernel(to_dtype_kernel(grad, input_dtype), input_shape, None, False)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, None, False)
-        return (grad_of_input,)
-
-
-SumAllNode.__name__ = SumAllNode.__qualname__ = "SumBackward0"
+        return (
+            expand_reduced_kernel(
+                to_dtype_kernel(grads[0], self.saved_input_dtype), self.saved_input_shape, None, False
+            ),
+        )
 
 
 def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Sum everything."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sum_all, (input,), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sum", out, sum_all(input, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sum_all, (input,), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("sum", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sum_all", (input, dtype), out)) is not PROCEED:
+            return taken
     try:
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = sum_all_kernel(input_array, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "sum", "input: Array; *; dtype: DType | None", (input, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = sum_all_kernel(input._array, dtype=dtype)
+    except Exception as error:
+        raise refuse("sum_all", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SumAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SumAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                sum_all_tangent,
-                (
-                    input,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("sum_all", result, (input, dtype)) if process.diverted else result
 
 
-def sum_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of sum_all."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return sum_all(input_tangent, dtype=dtype)
-
-
-class SumNode(Node):
-    """Gradient of sum."""
-
+class SumNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "keepdim")
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
+    operation = "sum"
+    shown = "SumBackward1"
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_dtype", "input_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = expand_reduced_kernel(to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-
-SumNode.__name__ = SumNode.__qualname__ = "SumBackward1"
+        return (
+            expand_reduced_kernel(
+                to_dtype_kernel(grads[0], self.saved_input_dtype),
+                self.saved_input_shape,
+                self.saved_dim,
+                self.saved_keepdim,
+            ),
+        )
 
 
 def sum(
@@ -182,194 +90,79 @@ def sum(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sum", out, sum(input, dim, keepdim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("sum", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("sum", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("sum", (input, dim, keepdim, dtype), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = sum_kernel(input_array, dim, keepdim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "sum", "input: Array; dim: Dims; keepdim: bool; *; dtype: DType | None", (input, dim, keepdim, dtype)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = sum_kernel(input._array, dim, keepdim, dtype=dtype)
+    except Exception as error:
+        raise refuse("sum", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SumNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SumNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                sum_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("sum", result, (input, dim, keepdim, dtype)) if process.diverted else result
 
 
-def sum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of sum."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return sum(input_tangent, dim, keepdim, dtype=dtype)
-
-
-class MeanAllNode(Node):
-    """Gradient of mean_all."""
-
+class MeanAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
+    operation = "mean_all"
+    shown = "MeanBackward0"
+    fact_names = ("input_dtype", "input_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = mean_grad_kernel(to_dtype_kernel(grad, input_dtype), input_shape, None, False)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.mean_grad(F.to_dtype(grad, input_dtype), input_shape, None, False)
-        return (grad_of_input,)
-
-
-MeanAllNode.__name__ = MeanAllNode.__qualname__ = "MeanBackward0"
+        return (
+            mean_grad_kernel(to_dtype_kernel(grads[0], self.saved_input_dtype), self.saved_input_shape, None, False),
+        )
 
 
 def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean of everything."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mean_all, (input,), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mean", out, mean_all(input, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mean_all, (input,), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("mean", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("mean_all", (input, dtype), out)) is not PROCEED:
+            return taken
     try:
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = mean_all_kernel(input_array, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "mean", "input: Array; *; dtype: DType | None", (input, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = mean_all_kernel(input._array, dtype=dtype)
+    except Exception as error:
+        raise refuse("mean_all", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MeanAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MeanAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                mean_all_tangent,
-                (
-                    input,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("mean_all", result, (input, dtype)) if process.diverted else result
 
 
-def mean_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of mean_all."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return mean_all(input_tangent, dtype=dtype)
-
-
-class MeanNode(Node):
-    """Gradient of mean."""
-
+class MeanNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim", "keepdim")
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
+    operation = "mean"
+    shown = "MeanBackward1"
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_dtype", "input_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = mean_grad_kernel(to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.mean_grad(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-
-MeanNode.__name__ = MeanNode.__qualname__ = "MeanBackward1"
+        return (
+            mean_grad_kernel(
+                to_dtype_kernel(grads[0], self.saved_input_dtype),
+                self.saved_input_shape,
+                self.saved_dim,
+                self.saved_keepdim,
+            ),
+        )
 
 
 def mean(
@@ -387,216 +180,80 @@ def mean(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mean", out, mean(input, dim, keepdim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("mean", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("mean", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("mean", (input, dim, keepdim, dtype), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = mean_kernel(input_array, dim, keepdim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "mean",
-            "input: Array; dim: Dims; keepdim: bool; *; dtype: DType | None",
-            (input, dim, keepdim, dtype),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = mean_kernel(input._array, dim, keepdim, dtype=dtype)
+    except Exception as error:
+        raise refuse("mean", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MeanNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MeanNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                mean_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("mean", result, (input, dim, keepdim, dtype)) if process.diverted else result
 
 
-def mean_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of mean."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return mean(input_tangent, dim, keepdim, dtype=dtype)
-
-
-class ProdAllNode(Node):
-    """Gradient of prod_all."""
-
+class ProdAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
+    operation = "prod_all"
+    shown = "ProdBackward0"
+    tensor_names = ("input",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = prod_all_grad_kernel(grad, input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.prod_all_grad(grad, input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ProdAllNode.__name__ = ProdAllNode.__qualname__ = "ProdBackward0"
+        return (prod_all_grad_kernel(grads[0], input._array),)
 
 
 def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The product of everything."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(prod_all, (input,), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("prod", out, prod_all(input, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(prod_all, (input,), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("prod", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("prod_all", (input, dtype), out)) is not PROCEED:
+            return taken
     try:
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = prod_all_kernel(input_array, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "prod", "input: Array; *; dtype: DType | None", (input, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = prod_all_kernel(input._array, dtype=dtype)
+    except Exception as error:
+        raise refuse("prod_all", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ProdAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ProdAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                prod_all_tangent,
-                (
-                    input,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("prod_all", result, (input, dtype)) if process.diverted else result
 
 
-def prod_all_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of prod_all."""
-    return double_pullback(lambda xs: prod_all(xs[0], dtype=dtype), (input,), (input_tangent,))
-
-
-class ProdNode(Node):
-    """Gradient of prod."""
-
+class ProdNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "dim", "keepdim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
+    operation = "prod"
+    shown = "ProdBackward1"
+    tensor_names = ("input",)
+    value_names = ("dim", "keepdim")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = prod_grad_kernel(grad, input, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.prod_grad(grad, input, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-ProdNode.__name__ = ProdNode.__qualname__ = "ProdBackward1"
+        return (prod_grad_kernel(grads[0], input._array, self.saved_dim, self.saved_keepdim),)
 
 
 def prod(
@@ -614,120 +271,53 @@ def prod(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("prod", out, prod(input, dim, keepdim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(prod, (input, dim, keepdim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("prod", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("prod", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("prod", (input, dim, keepdim, dtype), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = prod_kernel(input_array, dim, keepdim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "prod", "input: Array; dim: Dim; keepdim: bool; *; dtype: DType | None", (input, dim, keepdim, dtype)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = prod_kernel(input._array, dim, keepdim, dtype=dtype)
+    except Exception as error:
+        raise refuse("prod", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ProdNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ProdNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                prod_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("prod", result, (input, dim, keepdim, dtype)) if process.diverted else result
 
 
-def prod_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of prod."""
-    return double_pullback(lambda xs: prod(xs[0], dim, keepdim, dtype=dtype), (input,), (input_tangent,))
-
-
-class NansumBackward0(Node):
-    """Gradient of nansum."""
-
+class NansumBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "dim", "keepdim")
-    public_names = {"input": "self"}
+    operation = "nansum"
+    tensor_names = ("input",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_dtype", "input_shape")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_dtype: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = expand_reduced_kernel(
-            to_dtype_kernel(grad, input_dtype), input_shape, dim, keepdim
-        ) * not_nan_kernel(input)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_dtype = self.saved_input_dtype
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.expand_reduced(F.to_dtype(grad, input_dtype), input_shape, dim, keepdim) * F.not_nan(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (
+            expand_reduced_kernel(
+                to_dtype_kernel(grads[0], self.saved_input_dtype),
+                self.saved_input_shape,
+                self.saved_dim,
+                self.saved_keepdim,
+            )
+            * not_nan_kernel(input),
+        )
 
 
 def nansum(
@@ -745,99 +335,40 @@ def nansum(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nansum", out, nansum(input, dim, keepdim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nansum, (input, dim, keepdim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("nansum", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("nansum", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("nansum", (input, dim, keepdim, dtype), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = nansum_kernel(input_array, dim, keepdim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "nansum",
-            "input: Array; dim: Dims; keepdim: bool; *; dtype: DType | None",
-            (input, dim, keepdim, dtype),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = nansum_kernel(input._array, dim, keepdim, dtype=dtype)
+    except Exception as error:
+        raise refuse("nansum", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NansumBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NansumBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                nansum_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def nansum_tangent(result: Any, input: Any, dim: Any, keepdim: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of nansum."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(F.to_dtype(input_tangent * F.not_nan(input), result.dtype), dim, keepdim)
+    return finish("nansum", result, (input, dim, keepdim, dtype)) if process.diverted else result
 
 
 def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
     """One where there is a number, zero where there is none, in the input's dtype."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(not_nan, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("not_nan", out, not_nan(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(not_nan, (input,), {"out": out})
-        input = as_tensor_argument("not_nan", "input", 1, input)
-    input_array = input._array
-    computed: Any = not_nan_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("not_nan", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = not_nan_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("not_nan", result, (input,)) if process.diverted else result
 
 
 def count_not_nan(
@@ -848,60 +379,34 @@ def count_not_nan(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(count_not_nan, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("count_not_nan", out, count_not_nan(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(count_not_nan, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("count_not_nan", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("count_not_nan", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("count_not_nan", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = count_not_nan_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "count_not_nan", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = count_not_nan_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("count_not_nan", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("count_not_nan", result, (input, dim, keepdim)) if process.diverted else result
 
 
 def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """How many elements are not zero."""
     if axis is not None:
         dim = axis
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(count_nonzero, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(count_nonzero, (input, dim), {})
-        input = as_tensor_argument("count_nonzero", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("count_nonzero", (input, dim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = count_nonzero_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "count_nonzero", "input: Array; dim: Dims", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = count_nonzero_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("count_nonzero", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("count_nonzero", result, (input, dim)) if process.diverted else result
 
 
 def any(
@@ -912,32 +417,17 @@ def any(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(any, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("any", out, any(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(any, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("any", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("any", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("any", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = any_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "any", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = any_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("any", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("any", result, (input, dim, keepdim)) if process.diverted else result
 
 
 def all(
@@ -948,29 +438,14 @@ def all(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(all, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("all", out, all(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(all, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("all", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("all", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("all", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = all_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "all", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = all_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("all", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("all", result, (input, dim, keepdim)) if process.diverted else result

@@ -5,46 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import ormqr_back as ormqr_back_kernel
-from pullback.generated.array_formulas import reflectors_back as reflectors_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.decompositions import identity_like as identity_like_kernel
-from pullback.kernels.reflectors import linalg_householder_product as linalg_householder_product_kernel
-from pullback.kernels.reflectors import ormqr as ormqr_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.reflectors import (
+    linalg_householder_product as linalg_householder_product_kernel, ormqr as ormqr_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    ormqr_back as ormqr_back_kernel, reflectors_back as reflectors_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
+    new_node, next_sequence_nr, process, raise_stale, refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgHouseholderProductBackward0(Node):
-    """Gradient of linalg_householder_product."""
-
+class LinalgHouseholderProductBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "tau")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_tau: Any = None
-    saved_tau_version: int = -1
+    operation = "linalg_householder_product"
+    tensor_names = ("input", "tau")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
@@ -55,141 +38,45 @@ class LinalgHouseholderProductBackward0(Node):
             raise_stale(self, "tau")
         tau = tau._array
         back = reflectors_back_kernel(grad, input, tau, identity_like_kernel(input), False)
-        grad_of_input = None
-        grad_of_tau = None
-        if edges[0] is not None:
-            grad_of_input = back[0]
-        if edges[1] is not None:
-            grad_of_tau = back[1]
-        return (
-            grad_of_input,
-            grad_of_tau,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input = self.unpack("input")
-        tau = self.unpack("tau")
-        back = F.reflectors_back(grad, input, tau, F.identity_like(input), False)
-        grad_of_input = None
-        grad_of_tau = None
-        if edges[0] is not None:
-            grad_of_input = back[0]
-        if edges[1] is not None:
-            grad_of_tau = back[1]
-        return (
-            grad_of_input,
-            grad_of_tau,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_tau = None
+        return (back[0] if edges[0] is not None else None, back[1] if edges[1] is not None else None)
 
 
 def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """The first columns of the product of the reflectors that geqrf returns."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_householder_product, (input, tau), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_householder_product", out, linalg_householder_product(input, tau))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(linalg_householder_product, (input, tau), {"out": out})
-        input = as_tensor_argument("linalg_householder_product", "input", 1, input)
-    if not isinstance(tau, TensorBase):
-        if is_foreign(tau):
-            return ask_foreign(linalg_householder_product, (input, tau), {"out": out})
-        tau = as_tensor_argument("linalg_householder_product", "tau", 2, tau)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(tau, TensorBase):
+        if (taken := divert("linalg_householder_product", (input, tau), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        tau_array = tau._array
-        computed: Any = linalg_householder_product_kernel(input_array, tau_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "linalg_householder_product", "input: Array; tau: Array", (input, tau)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = linalg_householder_product_kernel(input._array, tau._array)
+    except Exception as error:
+        raise refuse("linalg_householder_product", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or tau._requires_grad):
-        node = new_node(LinalgHouseholderProductBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or tau._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinalgHouseholderProductBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (tau._edge or gradient_edge(tau)) if tau._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_tau = tau
         node.saved_tau_version = tau._counter.value if tau._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, tau):
-            carry_tangents(
-                result,
-                linalg_householder_product_tangent,
-                (
-                    input,
-                    tau,
-                ),
-                (
-                    input,
-                    tau,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("linalg_householder_product", result, (input, tau)) if process.diverted else result
 
 
-def linalg_householder_product_tangent(result: Any, input: Any, tau: Any, input_tangent: Any, tau_tangent: Any) -> Any:
-    """Tangent of linalg_householder_product."""
-    return double_pullback(
-        lambda xs: linalg_householder_product(xs[0], xs[1]),
-        (
-            input,
-            tau,
-        ),
-        (
-            input_tangent,
-            tau_tangent,
-        ),
-    )
-
-
-class OrmqrBackward0(Node):
-    """Gradient of ormqr."""
-
+class OrmqrBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "input2", "input3", "left", "transpose")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_input2: Any = None
-    saved_input2_version: int = -1
-    saved_input3: Any = None
-    saved_input3_version: int = -1
-    saved_left: Any = None
-    saved_transpose: Any = None
+    operation = "ormqr"
+    tensor_names = ("input", "input2", "input3")
+    value_names = ("left", "transpose")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        left = self.saved_left
-        transpose = self.saved_transpose
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -202,109 +89,48 @@ class OrmqrBackward0(Node):
         if input3._counter is not None and input3._counter.value != self.saved_input3_version:
             raise_stale(self, "input3")
         input3 = input3._array
-        back = ormqr_back_kernel(grad, input, input2, input3, left, transpose)
-        grad_of_input = None
-        grad_of_input2 = None
-        grad_of_input3 = None
-        if edges[0] is not None:
-            grad_of_input = back[0]
-        if edges[1] is not None:
-            grad_of_input2 = back[1]
-        if edges[2] is not None:
-            grad_of_input3 = ormqr_kernel(input, input2, grad, left, not transpose)
+        back = ormqr_back_kernel(grad, input, input2, input3, self.saved_left, self.saved_transpose)
         return (
-            grad_of_input,
-            grad_of_input2,
-            grad_of_input3,
+            back[0] if edges[0] is not None else None,
+            back[1] if edges[1] is not None else None,
+            ormqr_kernel(input, input2, grad, self.saved_left, not self.saved_transpose)
+            if edges[2] is not None
+            else None,
         )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        left = self.saved_left
-        transpose = self.saved_transpose
-        input = self.unpack("input")
-        input2 = self.unpack("input2")
-        input3 = self.unpack("input3")
-        back = F.ormqr_back(grad, input, input2, input3, left, transpose)
-        grad_of_input = None
-        grad_of_input2 = None
-        grad_of_input3 = None
-        if edges[0] is not None:
-            grad_of_input = back[0]
-        if edges[1] is not None:
-            grad_of_input2 = back[1]
-        if edges[2] is not None:
-            grad_of_input3 = F.ormqr(input, input2, grad, left, not transpose)
-        return (
-            grad_of_input,
-            grad_of_input2,
-            grad_of_input3,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_input2 = None
-        self.saved_input3 = None
 
 
 def ormqr(
     input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False, *, out: Any = None
 ) -> Tensor:
     """Q `input3` or `input3` Q, with Q or its adjoint, for the product Q of the reflectors that geqrf returns."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ormqr, (input, input2, input3, left, transpose), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("ormqr", out, ormqr(input, input2, input3, left, transpose))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ormqr, (input, input2, input3, left, transpose), {"out": out})
-        input = as_tensor_argument("ormqr", "input", 1, input)
-    if not isinstance(input2, TensorBase):
-        if is_foreign(input2):
-            return ask_foreign(ormqr, (input, input2, input3, left, transpose), {"out": out})
-        input2 = as_tensor_argument("ormqr", "input2", 2, input2)
-    if not isinstance(input3, TensorBase):
-        if is_foreign(input3):
-            return ask_foreign(ormqr, (input, input2, input3, left, transpose), {"out": out})
-        input3 = as_tensor_argument("ormqr", "input3", 3, input3)
-    if left is not False and left is not True:
-        raise not_a_bool("ormqr", "left", left)
-    if transpose is not False and transpose is not True:
-        raise not_a_bool("ormqr", "transpose", transpose)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(input2, TensorBase)
+        or not isinstance(input3, TensorBase)
+        or type(left) is not bool
+        or type(transpose) is not bool
+    ):
+        if (taken := divert("ormqr", (input, input2, input3, left, transpose), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        input2_array = input2._array
-        input3_array = input3._array
-        computed: Any = ormqr_kernel(input_array, input2_array, input3_array, left, transpose)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "ormqr",
-            "input: Array; input2: Array; input3: Array; left: bool; transpose: bool",
-            (input, input2, input3, left, transpose),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = ormqr_kernel(input._array, input2._array, input3._array, left, transpose)
+    except Exception as error:
+        raise refuse("ormqr", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or input2._requires_grad or input3._requires_grad):
-        node = new_node(OrmqrBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or input2._requires_grad or input3._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(OrmqrBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
             (input3._edge or gradient_edge(input3)) if input3._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input2 = input2
@@ -314,54 +140,4 @@ def ormqr(
             node.saved_input3_version = input3._counter.value if input3._counter is not None else 0
         node.saved_left = left
         node.saved_transpose = transpose
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, input2, input3):
-            carry_tangents(
-                result,
-                ormqr_tangent,
-                (
-                    input,
-                    input2,
-                    input3,
-                    left,
-                    transpose,
-                ),
-                (
-                    input,
-                    input2,
-                    input3,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def ormqr_tangent(
-    result: Any,
-    input: Any,
-    input2: Any,
-    input3: Any,
-    left: Any,
-    transpose: Any,
-    input_tangent: Any,
-    input2_tangent: Any,
-    input3_tangent: Any,
-) -> Any:
-    """Tangent of ormqr."""
-    return double_pullback(
-        lambda xs: ormqr(xs[0], xs[1], xs[2], left, transpose),
-        (
-            input,
-            input2,
-            input3,
-        ),
-        (
-            input_tangent,
-            input2_tangent,
-            input3_tangent,
-        ),
-    )
+    return finish("ormqr", result, (input, input2, input3, left, transpose)) if process.diverted else result

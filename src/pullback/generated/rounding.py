@@ -5,456 +5,189 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import copysign_grad as copysign_grad_kernel
-from pullback.generated.array_formulas import exp2_of as exp2_of_kernel
-from pullback.graph.basic_nodes import NotImplementedNode
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import (
-    carry_tangents,
-    conjugate,
-    forward_not_implemented,
-    sum_of_terms,
-    tangents_flow,
-    zeros_like_input,
-)
-from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import drop_where as drop_where_kernel
-from pullback.kernels.overwriting import overwriting
-from pullback.kernels.rounding import ceil as ceil_kernel
-from pullback.kernels.rounding import copysign as copysign_kernel
-from pullback.kernels.rounding import copysign_scalar as copysign_scalar_kernel
-from pullback.kernels.rounding import floor as floor_kernel
-from pullback.kernels.rounding import frac as frac_kernel
-from pullback.kernels.rounding import frexp as frexp_kernel
-from pullback.kernels.rounding import heaviside as heaviside_kernel
-from pullback.kernels.rounding import ldexp as ldexp_kernel
-from pullback.kernels.rounding import nextafter as nextafter_kernel
-from pullback.kernels.rounding import round as round_kernel
-from pullback.kernels.rounding import round_decimals as round_decimals_kernel
-from pullback.kernels.rounding import sign as sign_kernel
-from pullback.kernels.rounding import signbit as signbit_kernel
-from pullback.kernels.rounding import trunc as trunc_kernel
-from pullback.kernels.rounding import zeros_of as zeros_of_kernel
+from pullback.kernels.rounding import (
+    ceil as ceil_kernel, copysign as copysign_kernel, copysign_scalar as copysign_scalar_kernel,
+    floor as floor_kernel, frac as frac_kernel, frexp as frexp_kernel, heaviside as heaviside_kernel,
+    ldexp as ldexp_kernel, nextafter as nextafter_kernel, round as round_kernel,
+    round_decimals as round_decimals_kernel, sign as sign_kernel, signbit as signbit_kernel, trunc as trunc_kernel,
+    zeros_of as zeros_of_kernel,
+)  # fmt: skip
 from pullback.kernels.special import exp2 as exp2_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import as_number_argument, as_tensor_argument, plain_int, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.recording.array_formulas import copysign_grad as copysign_grad_kernel, exp2_of as exp2_of_kernel
+from pullback.recording.vocabulary import (
+    Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
+    as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, metadata_of, native,
+    ndarray, new_node, new_tensor, next_sequence_nr, overwrite, overwriting, plain_int, process, promote_arrays,
+    promote_arrays_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+floor_overwriting = overwriting(floor_kernel)
+ceil_overwriting = overwriting(ceil_kernel)
+trunc_overwriting = overwriting(trunc_kernel)
+round_overwriting = overwriting(round_kernel)
+frac_overwriting = overwriting(frac_kernel)
+sign_overwriting = overwriting(sign_kernel)
+copysign_overwriting = overwriting(copysign_kernel)
+nextafter_overwriting = overwriting(nextafter_kernel)
+ldexp_overwriting = overwriting(ldexp_kernel)
+heaviside_overwriting = overwriting(heaviside_kernel)
 
 
-class FloorBackward0(Node):
-    """Gradient of floor."""
-
+class FloorBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "floor"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
+        return (zeros_of_kernel(grads[0]),)
 
 
 def floor(input: Tensor, *, out: Any = None) -> Tensor:
     """Round down."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(floor, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("floor", out, floor(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(floor, (input,), {"out": out})
-        input = as_tensor_argument("floor", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("floor", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = floor_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FloorBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, floor_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-floor_overwriting = overwriting(floor_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FloorBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("floor", result, (input,)) if process.diverted else result
 
 
 def floor_(input: Tensor) -> Tensor:
     """In-place version of floor."""
-    if overwrite(floor_overwriting, input):
-        return input
-    return in_place(
-        floor,
-        input,
-    )
+    return input if overwrite(floor_overwriting, input) else in_place(floor, input)
 
 
-def floor_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of floor."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class CeilBackward0(Node):
-    """Gradient of ceil."""
-
+class CeilBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "ceil"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
+        return (zeros_of_kernel(grads[0]),)
 
 
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     """Round up."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ceil, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("ceil", out, ceil(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ceil, (input,), {"out": out})
-        input = as_tensor_argument("ceil", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("ceil", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = ceil_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CeilBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, ceil_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-ceil_overwriting = overwriting(ceil_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CeilBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("ceil", result, (input,)) if process.diverted else result
 
 
 def ceil_(input: Tensor) -> Tensor:
     """In-place version of ceil."""
-    if overwrite(ceil_overwriting, input):
-        return input
-    return in_place(
-        ceil,
-        input,
-    )
+    return input if overwrite(ceil_overwriting, input) else in_place(ceil, input)
 
 
-def ceil_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of ceil."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class TruncBackward0(Node):
-    """Gradient of trunc."""
-
+class TruncBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "trunc"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
+        return (zeros_of_kernel(grads[0]),)
 
 
 def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     """Round towards zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(trunc, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("trunc", out, trunc(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(trunc, (input,), {"out": out})
-        input = as_tensor_argument("trunc", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("trunc", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = trunc_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TruncBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, trunc_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-trunc_overwriting = overwriting(trunc_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TruncBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("trunc", result, (input,)) if process.diverted else result
 
 
 def trunc_(input: Tensor) -> Tensor:
     """In-place version of trunc."""
-    if overwrite(trunc_overwriting, input):
-        return input
-    return in_place(
-        trunc,
-        input,
-    )
+    return input if overwrite(trunc_overwriting, input) else in_place(trunc, input)
 
 
-def trunc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of trunc."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class RoundBackward0(Node):
-    """Gradient of round."""
-
+class RoundBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "round"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
+        return (zeros_of_kernel(grads[0]),)
 
 
 def round(input: Tensor, *, out: Any = None) -> Tensor:
     """Round to the nearest integer, halves to the even one."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(round, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("round", out, round(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(round, (input,), {"out": out})
-        input = as_tensor_argument("round", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("round", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = round_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RoundBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, round_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-round_overwriting = overwriting(round_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RoundBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("round", result, (input,)) if process.diverted else result
 
 
 def round_(input: Tensor) -> Tensor:
     """In-place version of round."""
-    if overwrite(round_overwriting, input):
-        return input
-    return in_place(
-        round,
-        input,
-    )
+    return input if overwrite(round_overwriting, input) else in_place(round, input)
 
 
-def round_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of round."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class RoundDecimalsNode(Node):
-    """Gradient of round_decimals."""
-
+class RoundDecimalsNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "round_decimals"
+    shown = "RoundBackward1"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
-
-
-RoundDecimalsNode.__name__ = RoundDecimalsNode.__qualname__ = "RoundBackward1"
+        return (zeros_of_kernel(grads[0]),)
 
 
 def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
     """Round to a number of decimals; digits before the point where it is negative."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(round_decimals, (input, decimals), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("round", out, round_decimals(input, decimals))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(round_decimals, (input, decimals), {"out": out})
-        input = as_tensor_argument("round", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("round_decimals", (input, decimals), out)) is not PROCEED:
+            return taken
     try:
-        if type(decimals) is not int:
-            decimals = plain_int(decimals)
+        decimals = decimals if type(decimals) is int else plain_int(decimals)
         input_array = input._array
         computed: Any = round_decimals_kernel(input_array, decimals)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "round", "input: Array; decimals: int", (input, decimals)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("round_decimals", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(RoundDecimalsNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                round_decimals_tangent,
-                (
-                    input,
-                    decimals,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(RoundDecimalsNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("round_decimals", result, (input, decimals)) if process.diverted else result
 
 
 def round_decimals_(input: Tensor, decimals: Any) -> Tensor:
@@ -462,198 +195,76 @@ def round_decimals_(input: Tensor, decimals: Any) -> Tensor:
     return in_place(round_decimals, input, decimals)
 
 
-def round_decimals_tangent(result: Any, input: Any, decimals: Any, input_tangent: Any) -> Any:
-    """Tangent of round_decimals."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class FracBackward0(Node):
-    """Gradient of frac."""
-
+class FracBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "frac"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
+        return (grads[0],)
 
 
 def frac(input: Tensor, *, out: Any = None) -> Tensor:
     """The part behind the point, with the sign of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(frac, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("frac", out, frac(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(frac, (input,), {"out": out})
-        input = as_tensor_argument("frac", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("frac", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = frac_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(FracBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, frac_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-frac_overwriting = overwriting(frac_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FracBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("frac", result, (input,)) if process.diverted else result
 
 
 def frac_(input: Tensor) -> Tensor:
     """In-place version of frac."""
-    if overwrite(frac_overwriting, input):
-        return input
-    return in_place(
-        frac,
-        input,
-    )
+    return input if overwrite(frac_overwriting, input) else in_place(frac, input)
 
 
-def frac_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of frac."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad))
-    return sum_of_terms(terms, result)
-
-
-class SignBackward0(Node):
-    """Gradient of sign."""
-
+class SignBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "sign"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
+        return (zeros_of_kernel(grads[0]),)
 
 
 def sign(input: Tensor, *, out: Any = None) -> Tensor:
     """-1, 0 or 1; nan is 0."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sign, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sign", out, sign(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sign, (input,), {"out": out})
-        input = as_tensor_argument("sign", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sign", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     computed: Any = sign_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SignBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sign_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sign_overwriting = overwriting(sign_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SignBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("sign", result, (input,)) if process.diverted else result
 
 
 def sign_(input: Tensor) -> Tensor:
     """In-place version of sign."""
-    if overwrite(sign_overwriting, input):
-        return input
-    return in_place(
-        sign,
-        input,
-    )
-
-
-def sign_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sign."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(sign_overwriting, input) else in_place(sign, input)
 
 
 def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether the sign bit is set: -0.0 has it."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(signbit, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("signbit", out, signbit(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(signbit, (input,), {"out": out})
-        input = as_tensor_argument("signbit", "input", 1, input)
-    input_array = input._array
-    computed: Any = signbit_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("signbit", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = signbit_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("signbit", result, (input,)) if process.diverted else result
 
 
 @native
@@ -661,107 +272,39 @@ def copysign_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = Fal
     return copysign_grad_kernel(grad, input, result)
 
 
-class CopysignBackward0(Node):
-    """Gradient of copysign."""
-
+class CopysignBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "copysign"
+    tensor_names = ("input", "result")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            if half:
-                result = widen_half(result)
-            grad_of_input = copysign_grad_of_input(grad, input, result, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = copysign_grad_of_input(grad, input._array, result._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = zeros_of_kernel(grad)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            result = self.unpack("result")
-            grad_of_input = F.copysign_grad(grad, input, result)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = F.zeros_of(grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The magnitude of `input` with the sign of `other`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(copysign, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("copysign", out, copysign(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(copysign, (input, other), {"out": out})
-        input = as_tensor_argument("copysign", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(copysign, (input, other), {"out": out})
-        other = as_tensor_argument("copysign", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("copysign", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -771,73 +314,30 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = copysign_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("copysign", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(CopysignBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(CopysignBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if input._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                copysign_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-copysign_overwriting = overwriting(copysign_kernel)
+    return finish("copysign", result, (input, other)) if process.diverted else result
 
 
 def copysign_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of copysign."""
-    if overwrite(copysign_overwriting, input, other):
-        return input
-    return in_place(copysign, input, other)
-
-
-def copysign_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of copysign."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.copysign_grad(grad, input, result)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(copysign_overwriting, input, other) else in_place(copysign, input, other)
 
 
 @native
@@ -845,85 +345,32 @@ def copysign_scalar_grad_of_input(grad: Any, input: Any, result: Any, owned: boo
     return copysign_grad_kernel(grad, input, result)
 
 
-class CopysignScalarNode(Node):
-    """Gradient of copysign_scalar."""
-
+class CopysignScalarNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
+    operation = "copysign_scalar"
+    shown = "CopysignBackward1"
+    tensor_names = ("input", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = copysign_scalar_grad_of_input(grad, input, result, owned)
-        if self.broadcast:
-            grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        elif half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
+        grad_of_input = copysign_scalar_grad_of_input(grads[0], input._array, result._array, owned)
+        if self.broadcast is not None:
+            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.copysign_grad(grad, input, result)
-        if self.broadcast:
-            grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-CopysignScalarNode.__name__ = CopysignScalarNode.__qualname__ = "CopysignBackward1"
 
 
 def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """The magnitude of `input` with the sign of a number."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(copysign_scalar, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("copysign", out, copysign_scalar(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(copysign_scalar, (input, other), {"out": out})
-        input = as_tensor_argument("copysign", "input", 1, input, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("copysign_scalar", (input, other), out)) is not PROCEED:
+            return taken
     other_is_tensor = isinstance(other, TensorBase)
     input_array = input._array
     other_array: Any = other._array if other_is_tensor else other
@@ -934,58 +381,29 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             promoted = True
     elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
         if is_foreign(other_array):
-            return ask_foreign(copysign_scalar, (input, other), {"out": out})
-        other_array = as_number_argument("copysign", "other", other_array)
-        input_array, other_array = promote_arrays_to_float(input_array, other_array)
+            return ask_foreign_of("copysign_scalar", locals(), out)
+        input_array, other_array = promote_arrays_to_float(
+            input_array, as_number_argument("copysign", "other", other_array)
+        )
         promoted = True
     try:
         computed: Any = copysign_scalar_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("copysign_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CopysignScalarNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CopysignScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input,))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                copysign_scalar_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def copysign_scalar_tangent(result: Any, input: Any, other: Any, input_tangent: Any) -> Any:
-    """Tangent of copysign_scalar."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.copysign_grad(grad, input, result)))
-    return sum_of_terms(terms, result)
+    return finish("copysign_scalar", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -993,96 +411,39 @@ def nextafter_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = Fal
     return drop_where_kernel(input == other, grad)
 
 
-class NextafterBackward0(Node):
-    """Gradient of nextafter."""
-
+class NextafterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "nextafter"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            grad_of_input = nextafter_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
+            grad_of_input = nextafter_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = zeros_of_kernel(grad)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.drop_where(input == other, grad)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = F.zeros_of(grad)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The next representable number after `input` towards `other`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nextafter, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nextafter", out, nextafter(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nextafter, (input, other), {"out": out})
-        input = as_tensor_argument("nextafter", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(nextafter, (input, other), {"out": out})
-        other = as_tensor_argument("nextafter", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("nextafter", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1092,164 +453,67 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = nextafter_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("nextafter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(NextafterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(NextafterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if input._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                nextafter_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-nextafter_overwriting = overwriting(nextafter_kernel)
+    return finish("nextafter", result, (input, other)) if process.diverted else result
 
 
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of nextafter."""
-    if overwrite(nextafter_overwriting, input, other):
-        return input
-    return in_place(nextafter, input, other)
+    return input if overwrite(nextafter_overwriting, input, other) else in_place(nextafter, input, other)
 
 
-def nextafter_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of nextafter."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(input == other, grad)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(F.zeros_of(grad)))
-    return sum_of_terms(terms, result)
-
-
-class FrexpBackward0(Node):
-    """Gradient of frexp."""
-
+class FrexpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("exponent",)
+    operation = "frexp"
+    tensor_names = ("exponent",)
     fresh = (True,)
     output_count = 2
-    saved_exponent: Any = None
-    saved_exponent_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
         exponent = self.saved_exponent
         if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
             raise_stale(self, "exponent")
-        exponent = exponent._array
-        if half:
-            exponent = widen_half(exponent)
-        grad_of_input = grad / exp2_of_kernel(exponent, grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        exponent = self.unpack("exponent")
-        grad_of_input = grad / F.exp2_of(exponent, grad)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_exponent = None
+        return (grad / exp2_of_kernel(exponent._array, grad),)
 
 
 def frexp(input: Tensor, *, out: Any = None) -> Any:
     """The mantissa in [0.5, 1) and the exponent of 2."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(frexp, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("frexp", out, frexp(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(frexp, (input,), {"out": out})
-        input = as_tensor_argument("frexp", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("frexp", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     mantissa_value, exponent_value = frexp_kernel(input_array)
     mantissa = new_tensor(as_array(mantissa_value))
     exponent = new_tensor(as_array(exponent_value))
-    if record and (input._requires_grad):
-        node = new_node(FrexpBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((mantissa, exponent))
-        mantissa._requires_grad = True
-        mantissa._edge = (node, 0)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(FrexpBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((mantissa, exponent))
+        mantissa._requires_grad, mantissa._edge = True, (node, 0)
         node.saved_exponent = SavedOutput(exponent, 1)
         node.saved_exponent_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents((mantissa, exponent), frexp_tangent, (input,), (input,))
-        note_inference((mantissa, exponent))
-    return (mantissa, exponent)
-
-
-def frexp_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of frexp."""
-    exponent = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (input_tangent / F.exp2_of(exponent, input_tangent), None)
+    return finish("frexp", (mantissa, exponent), (input,)) if process.diverted else (mantissa, exponent)
 
 
 @native
@@ -1262,106 +526,39 @@ def ldexp_grad_of_other(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (result * 0.6931471805599453).conjugate()
 
 
-class LdexpBackward0(Node):
-    """Gradient of ldexp."""
-
+class LdexpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("other", "result")
+    operation = "ldexp"
+    tensor_names = ("other", "result")
     fresh = (True, True)
-    saved_other: Any = None
-    saved_other_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = ldexp_grad_of_input(grad, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = ldexp_grad_of_input(grad, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            if half:
-                result = widen_half(result)
-            grad_of_other = ldexp_grad_of_other(grad, result, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            other = self.unpack("other")
-            grad_of_input = grad * conjugate(F.exp2(other))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            result = self.unpack("result")
-            grad_of_other = grad * conjugate(result * 0.6931471805599453)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_other = None
-        self.saved_result = None
+            grad_of_other = ldexp_grad_of_other(grad, result._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute input * 2**other."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ldexp, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("ldexp", out, ldexp(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ldexp, (input, other), {"out": out})
-        input = as_tensor_argument("ldexp", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(ldexp, (input, other), {"out": out})
-        other = as_tensor_argument("ldexp", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("ldexp", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1371,94 +568,37 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = ldexp_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("ldexp", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(LdexpBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LdexpBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if input._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                ldexp_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-ldexp_overwriting = overwriting(ldexp_kernel)
+    return finish("ldexp", result, (input, other)) if process.diverted else result
 
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of ldexp."""
-    if overwrite(ldexp_overwriting, input, other):
-        return input
-    return in_place(ldexp, input, other)
-
-
-def ldexp_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of ldexp."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.exp2(other))))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * conjugate(result * 0.6931471805599453)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(ldexp_overwriting, input, other) else in_place(ldexp, input, other)
 
 
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 below zero, 1 above, `values` at zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(heaviside, (input, values), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("heaviside", out, heaviside(input, values))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(heaviside, (input, values), {"out": out})
-        input = as_tensor_argument("heaviside", "input", 1, input)
-    if not isinstance(values, TensorBase):
-        if is_foreign(values):
-            return ask_foreign(heaviside, (input, values), {"out": out})
-        values = as_tensor_argument("heaviside", "values", 2, values)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(values, TensorBase):
+        if (taken := divert("heaviside", (input, values), out)) is not PROCEED:
+            return taken
     input_array = input._array
     values_array = values._array
     promoted = False
@@ -1468,120 +608,46 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = heaviside_kernel(input_array, values_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, values_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("heaviside", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or values._requires_grad):
-        node = new_node(NotImplementedNode)
-        node.operation = "aten::heaviside"
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or values._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(NotImplementedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (values._edge or gradient_edge(values)) if values._requires_grad else None,
         )
-        node.output_count = 1
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, values):
-            carry_tangents(
-                result,
-                heaviside_tangent,
-                (
-                    input,
-                    values,
-                ),
-                (
-                    input,
-                    values,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-heaviside_overwriting = overwriting(heaviside_kernel)
+        node.operation, node.output_count = "aten::heaviside", 1
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("heaviside", result, (input, values)) if process.diverted else result
 
 
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """In-place version of heaviside."""
-    if overwrite(heaviside_overwriting, input, values):
-        return input
-    return in_place(heaviside, input, values)
+    return input if overwrite(heaviside_overwriting, input, values) else in_place(heaviside, input, values)
 
 
-def heaviside_tangent(result: Any, input: Any, values: Any, input_tangent: Any, values_tangent: Any) -> Any:
-    """Tangent of heaviside."""
-    raise forward_not_implemented("heaviside")
-
-
-class ZerosOfBackward0(Node):
-    """Gradient of zeros_of."""
-
+class ZerosOfBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "zeros_of"
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = zeros_of_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.zeros_of(grad)
-        return (grad_of_input,)
+        return (zeros_of_kernel(grads[0]),)
 
 
 def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     """Zeros of the shape and dtype of `input`: the gradient of a step function."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(zeros_of, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("zeros_of", out, zeros_of(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(zeros_of, (input,), {"out": out})
-        input = as_tensor_argument("zeros_of", "input", 1, input)
-    input_array = input._array
-    computed: Any = zeros_of_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("zeros_of", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = zeros_of_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ZerosOfBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, zeros_of_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def zeros_of_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of zeros_of."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return zeros_of(input_tangent)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ZerosOfBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("zeros_of", result, (input,)) if process.diverted else result

@@ -5,119 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
 from pullback.kernels.along_dim import add_along as add_along_kernel
-from pullback.kernels.scans import cummax as cummax_kernel
-from pullback.kernels.scans import cummin as cummin_kernel
-from pullback.kernels.scans import cumprod as cumprod_kernel
-from pullback.kernels.scans import cumprod_grad as cumprod_grad_kernel
-from pullback.kernels.scans import cumsum as cumsum_kernel
-from pullback.kernels.scans import logcumsumexp as logcumsumexp_kernel
-from pullback.kernels.scans import reversed_cumsum as reversed_cumsum_kernel
+from pullback.kernels.scans import (
+    cummax as cummax_kernel, cummin as cummin_kernel, cumprod as cumprod_kernel, cumprod_grad as cumprod_grad_kernel,
+    cumsum as cumsum_kernel, logcumsumexp as logcumsumexp_kernel, reversed_cumsum as reversed_cumsum_kernel,
+)  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_numpy_dtype, as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.recording.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
+    finish, gradient_edge, in_place, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process,
+    raise_stale, refuse, switches, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class CumsumBackward0(Node):
-    """Gradient of cumsum."""
-
+class CumsumBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim",)
+    operation = "cumsum"
+    value_names = ("dim",)
+    fact_names = ("input_dtype",)
     fresh = (True,)
-    saved_dim: Any = None
-    saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reversed_cumsum_kernel(to_dtype_kernel(grad, input_dtype), dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reversed_cumsum(F.to_dtype(grad, input_dtype), dim)
-        return (grad_of_input,)
+        return (reversed_cumsum_kernel(to_dtype_kernel(grads[0], self.saved_input_dtype), self.saved_dim),)
 
 
 def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Tensor:
     """The sums of all elements up to each along `dim`."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cumsum, (input, dim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cumsum", out, cumsum(input, dim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cumsum, (input, dim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("cumsum", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("cumsum", (input, dim, dtype), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = cumsum_kernel(input_array, dim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cumsum", "input: Array; dim: Dim; *; dtype: DType | None", (input, dim, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = cumsum_kernel(input._array, dim, dtype=dtype)
+    except Exception as error:
+        raise refuse("cumsum", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CumsumBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CumsumBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                cumsum_tangent,
-                (
-                    input,
-                    dim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("cumsum", result, (input, dim, dtype)) if process.diverted else result
 
 
 def cumsum_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
@@ -127,195 +64,81 @@ def cumsum_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = No
     return in_place(cumsum, input, dim, dtype=dtype)
 
 
-def cumsum_tangent(result: Any, input: Any, dim: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of cumsum."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return cumsum(input_tangent, dim, dtype=dtype)
-
-
-class ReversedCumsumBackward0(Node):
-    """Gradient of reversed_cumsum."""
-
+class ReversedCumsumBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim",)
-    saved_dim: Any = None
+    operation = "reversed_cumsum"
+    value_names = ("dim",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = cumsum_kernel(grad, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.cumsum(grad, dim)
-        return (grad_of_input,)
+        return (cumsum_kernel(grads[0], self.saved_dim),)
 
 
 def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """The sums of all elements from each on along `dim`: the adjoint of cumsum."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(reversed_cumsum, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(reversed_cumsum, (input, dim), {})
-        input = as_tensor_argument("reversed_cumsum", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("reversed_cumsum", (input, dim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = reversed_cumsum_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "reversed_cumsum", "input: Array; dim: Dim", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = reversed_cumsum_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("reversed_cumsum", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ReversedCumsumBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ReversedCumsumBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                reversed_cumsum_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("reversed_cumsum", result, (input, dim)) if process.diverted else result
 
 
-def reversed_cumsum_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of reversed_cumsum."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return reversed_cumsum(input_tangent, dim)
-
-
-class CumprodBackward0(Node):
-    """Gradient of cumprod."""
-
+class CumprodBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "dim")
-    public_names = {"input": "self"}
+    operation = "cumprod"
+    tensor_names = ("input",)
+    value_names = ("dim",)
+    fact_names = ("input_dtype",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_dim: Any = None
-    saved_input_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        grad_of_input = cumprod_grad_kernel(to_dtype_kernel(grad, input_dtype), input, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.cumprod_grad(F.to_dtype(grad, input_dtype), input, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (cumprod_grad_kernel(to_dtype_kernel(grads[0], self.saved_input_dtype), input, self.saved_dim),)
 
 
 def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Tensor:
     """The products of all elements up to each along `dim`."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cumprod, (input, dim), {"dtype": dtype, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cumprod", out, cumprod(input, dim, dtype=dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cumprod, (input, dim), {"dtype": dtype, "out": out})
-        input = as_tensor_argument("cumprod", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("cumprod", (input, dim, dtype), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = cumprod_kernel(input_array, dim, dtype=dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cumprod", "input: Array; dim: Dim; *; dtype: DType | None", (input, dim, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = cumprod_kernel(input._array, dim, dtype=dtype)
+    except Exception as error:
+        raise refuse("cumprod", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CumprodBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CumprodBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                cumprod_tangent,
-                (
-                    input,
-                    dim,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("cumprod", result, (input, dim, dtype)) if process.diverted else result
 
 
 def cumprod_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
@@ -325,326 +148,134 @@ def cumprod_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = N
     return in_place(cumprod, input, dim, dtype=dtype)
 
 
-def cumprod_tangent(result: Any, input: Any, dim: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of cumprod."""
-    return double_pullback(lambda xs: cumprod(xs[0], dim, dtype=dtype), (input,), (input_tangent,))
-
-
-class CummaxBackward0(Node):
-    """Gradient of cummax."""
-
+class CummaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
+    operation = "cummax"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = add_along_kernel(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.add_along(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (add_along_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim),)
 
 
 def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
     """The largest element up to each along `dim`, and the index of its last occurrence."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cummax, (input, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cummax", out, cummax(input, dim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cummax, (input, dim), {"out": out})
-        input = as_tensor_argument("cummax", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("cummax", (input, dim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = cummax_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cummax", "input: Array; dim: Dim", (input, dim)) from None
+        values_value, indices_value = cummax_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("cummax", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(CummaxBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CummaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                cummax_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("cummax", (values, indices), (input, dim)) if process.diverted else (values, indices)
 
 
-def cummax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of cummax."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_along(input_tangent, indices, dim), None)
-
-
-class CumminBackward0(Node):
-    """Gradient of cummin."""
-
+class CumminBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
+    operation = "cummin"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = add_along_kernel(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.add_along(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (add_along_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim),)
 
 
 def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
     """The smallest element up to each along `dim`, and the index of its last occurrence."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cummin, (input, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cummin", out, cummin(input, dim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cummin, (input, dim), {"out": out})
-        input = as_tensor_argument("cummin", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("cummin", (input, dim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = cummin_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "cummin", "input: Array; dim: Dim", (input, dim)) from None
+        values_value, indices_value = cummin_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("cummin", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(CumminBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CumminBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                cummin_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("cummin", (values, indices), (input, dim)) if process.diverted else (values, indices)
 
 
-def cummin_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of cummin."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_along(input_tangent, indices, dim), None)
-
-
-class LogcumsumexpBackward0(Node):
-    """Gradient of logcumsumexp."""
-
+class LogcumsumexpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "dim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
+    operation = "logcumsumexp"
+    tensor_names = ("input", "result")
+    value_names = ("dim",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = logcumsumexp_grad_kernel(grad, input, result, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.logcumsumexp_grad(grad, input, result, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (logcumsumexp_grad_kernel(grads[0], input._array, result._array, self.saved_dim),)
 
 
 def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The logarithms of the running sums of exponentials along `dim`."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logcumsumexp, (input, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("logcumsumexp", out, logcumsumexp(input, dim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logcumsumexp, (input, dim), {"out": out})
-        input = as_tensor_argument("logcumsumexp", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("logcumsumexp", (input, dim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = logcumsumexp_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "logcumsumexp", "input: Array; dim: Dim", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = logcumsumexp_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("logcumsumexp", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogcumsumexpBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogcumsumexpBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                logcumsumexp_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def logcumsumexp_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of logcumsumexp."""
-    return double_pullback(lambda xs: logcumsumexp(xs[0], dim), (input,), (input_tangent,))
+    return finish("logcumsumexp", result, (input, dim)) if process.diverted else result

@@ -5,205 +5,94 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import widen_half
-from pullback.backend.halves import rounded
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import index_add_back_source as index_add_back_source_kernel
-from pullback.generated.array_formulas import index_reduce_back_input as index_reduce_back_input_kernel
-from pullback.generated.array_formulas import index_reduce_back_source as index_reduce_back_source_kernel
-from pullback.generated.array_formulas import low_corner as low_corner_kernel
-from pullback.generated.array_formulas import scatter_reduce_back_input as scatter_reduce_back_input_kernel
-from pullback.generated.array_formulas import scatter_reduce_back_source as scatter_reduce_back_source_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedList, SavedOutput, raise_stale, unpack_list
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.indexing import gather as gather_kernel
-from pullback.kernels.indexing import index as index_kernel
-from pullback.kernels.indexing import index_select as index_select_kernel
-from pullback.kernels.indexing import take as take_kernel
+from pullback.kernels.indexing import (
+    gather as gather_kernel, index as index_kernel, index_select as index_select_kernel, take as take_kernel,
+)  # fmt: skip
 from pullback.kernels.reductions import sum as sum_kernel
-from pullback.kernels.scattering import both as both_kernel
-from pullback.kernels.scattering import distinct_positions as distinct_positions_kernel
-from pullback.kernels.scattering import equal_as as equal_as_kernel
-from pullback.kernels.scattering import expand_index as expand_index_kernel
-from pullback.kernels.scattering import index_add as index_add_kernel
-from pullback.kernels.scattering import index_copy as index_copy_kernel
-from pullback.kernels.scattering import index_fill as index_fill_kernel
-from pullback.kernels.scattering import index_fill_tensor as index_fill_tensor_kernel
-from pullback.kernels.scattering import index_put as index_put_kernel
-from pullback.kernels.scattering import index_reduce as index_reduce_kernel
-from pullback.kernels.scattering import is_false as is_false_kernel
-from pullback.kernels.scattering import is_one as is_one_kernel
-from pullback.kernels.scattering import is_zero as is_zero_kernel
-from pullback.kernels.scattering import ones_in_shape_of as ones_in_shape_of_kernel
-from pullback.kernels.scattering import pad_to as pad_to_kernel
-from pullback.kernels.scattering import positive_index as positive_index_kernel
-from pullback.kernels.scattering import put as put_kernel
-from pullback.kernels.scattering import scatter as scatter_kernel
-from pullback.kernels.scattering import scatter_add as scatter_add_kernel
-from pullback.kernels.scattering import scatter_reduce as scatter_reduce_kernel
-from pullback.kernels.scattering import scatter_value as scatter_value_kernel
-from pullback.kernels.shape import reshape as reshape_kernel
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import (
-    NUMBERS,
-    as_shape,
-    as_tensor_argument,
-    as_tensor_list,
-    missing_arguments,
-    plain_float,
-    plain_int,
-)
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
-from pullback.typing import Scalar
+from pullback.kernels.scattering import (
+    both as both_kernel, distinct_positions as distinct_positions_kernel, equal_as as equal_as_kernel,
+    expand_index as expand_index_kernel, index_add as index_add_kernel, index_copy as index_copy_kernel,
+    index_fill as index_fill_kernel, index_fill_tensor as index_fill_tensor_kernel, index_put as index_put_kernel,
+    index_reduce as index_reduce_kernel, is_false as is_false_kernel, is_one as is_one_kernel,
+    is_zero as is_zero_kernel, ones_in_shape_of as ones_in_shape_of_kernel, pad_to as pad_to_kernel,
+    positive_index as positive_index_kernel, put as put_kernel, scatter as scatter_kernel,
+    scatter_add as scatter_add_kernel, scatter_reduce as scatter_reduce_kernel, scatter_value as scatter_value_kernel,
+)  # fmt: skip
+from pullback.kernels.shape import (
+    reshape as reshape_kernel, to_dtype as to_dtype_kernel, zeros_in_shape as zeros_in_shape_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    index_add_back_source as index_add_back_source_kernel, index_reduce_back_input as index_reduce_back_input_kernel,
+    index_reduce_back_source as index_reduce_back_source_kernel, low_corner as low_corner_kernel,
+    scatter_reduce_back_input as scatter_reduce_back_input_kernel,
+    scatter_reduce_back_source as scatter_reduce_back_source_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedList, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
+    as_array, as_shape, as_tensor_list, divert, finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr,
+    plain_float, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class IndexPutBackward0(Node):
-    """Gradient of index_put."""
-
+class IndexPutBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dims", "accumulate")
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dims: Any = None
-    saved_accumulate: Any = None
-    saved_values_shape: Any = None
+    operation = "index_put"
+    tensor_names = ("indices",)
+    value_names = ("dims", "accumulate")
+    fact_names = ("values_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dims = self.saved_dims
-        accumulate = self.saved_accumulate
-        values_shape = self.saved_values_shape
-        grad_of_input = None
-        grad_of_values = None
+        grad_of_input = grad_of_values = None
         if edges[0] is not None:
             indices = unpack_list(self, "indices")
             grad_of_input = (
-                grad if accumulate else index_put_kernel(grad, indices, dims, zeros_in_shape_kernel(grad, ()), False)
+                grad
+                if self.saved_accumulate
+                else index_put_kernel(grad, indices, self.saved_dims, zeros_in_shape_kernel(grad, ()), False)
             )
         if edges[1] is not None:
             indices = unpack_list(self, "indices")
-            grad_of_values = sum_to_kernel(index_kernel(grad, indices, dims), values_shape)
-        return (
-            grad_of_input,
-            grad_of_values,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dims = self.saved_dims
-        accumulate = self.saved_accumulate
-        values_shape = self.saved_values_shape
-        grad_of_input = None
-        grad_of_values = None
-        if edges[0] is not None:
-            indices = self.unpack("indices")
-            grad_of_input = grad if accumulate else F.index_put(grad, indices, dims, F.zeros_in_shape(grad, ()), False)
-        if edges[1] is not None:
-            indices = self.unpack("indices")
-            grad_of_values = F.sum_to(F.index(grad, indices, dims), values_shape)
-        return (
-            grad_of_input,
-            grad_of_values,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+            grad_of_values = sum_to_kernel(index_kernel(grad, indices, self.saved_dims), self.saved_values_shape)
+        return (grad_of_input, grad_of_values)
 
 
 def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` written, or added, at the positions that `indices` give for `dims`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index_put, (input, indices, dims, values, accumulate), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
-        input = as_tensor_argument("index_put", "input", 1, input)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(values, TensorBase)
+        or type(accumulate) is not bool
+    ):
+        if (taken := divert("index_put", (input, indices, dims, values, accumulate))) is not PROCEED:
+            return taken
     indices = as_tensor_list("index_put", "indices", 2, indices)
-    if not isinstance(values, TensorBase):
-        if is_foreign(values):
-            return ask_foreign(index_put, (input, indices, dims, values, accumulate), {})
-        values = as_tensor_argument("index_put", "values", 4, values)
-    if accumulate is not False and accumulate is not True:
-        raise not_a_bool("index_put", "accumulate", accumulate)
     try:
         dims = as_shape(dims)
-        input_array = input._array
-        indices_array = [t._array for t in indices]
-        values_array = values._array
-        computed: Any = index_put_kernel(input_array, indices_array, dims, values_array, accumulate)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "index_put",
-            "input: Array; indices: Arrays; dims: Shape; values: Array; accumulate: bool",
-            (input, indices, dims, values, accumulate),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = index_put_kernel(input._array, [t._array for t in indices], dims, values._array, accumulate)
+    except Exception as error:
+        raise refuse("index_put", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or values._requires_grad):
-        node = new_node(IndexPutBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or values._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IndexPutBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (values._edge or gradient_edge(values)) if values._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = SavedList(indices)
         node.saved_dims = dims
         node.saved_accumulate = accumulate
         node.saved_values_shape = values._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, values):
-            carry_tangents(
-                result,
-                index_put_tangent,
-                (
-                    input,
-                    indices,
-                    dims,
-                    values,
-                    accumulate,
-                ),
-                (
-                    input,
-                    values,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("index_put", result, (input, indices, dims, values, accumulate)) if process.diverted else result
 
 
 def index_put_(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate: Any = False) -> Tensor:
@@ -211,82 +100,30 @@ def index_put_(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulat
     return in_place(index_put, input, indices, dims, values, accumulate)
 
 
-def index_put_tangent(
-    result: Any,
-    input: Any,
-    indices: Any,
-    dims: Any,
-    values: Any,
-    accumulate: Any,
-    input_tangent: Any,
-    values_tangent: Any,
-) -> Any:
-    """Tangent of index_put."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if values_tangent is None:
-        values_tangent = zeros_like_input(values)
-    return index_put(input_tangent, indices, dims, values_tangent, accumulate)
-
-
-class ScatterBackward0(Node):
-    """Gradient of scatter."""
-
+class ScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
+    operation = "scatter"
+    tensor_names = ("index",)
+    value_names = ("dim",)
+    fact_names = ("src_shape",)
     fresh = (True, False)
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_src_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
+        grad_of_input = grad_of_src = None
         if edges[0] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_input = scatter_value_kernel(grad, dim, index, 0)
+            grad_of_input = scatter_value_kernel(grad, self.saved_dim, index._array, 0)
         if edges[1] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_src = pad_to_kernel(gather_kernel(grad, dim, index), src_shape)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            index = self.unpack("index")
-            grad_of_input = F.scatter_value(grad, dim, index, 0)
-        if edges[1] is not None:
-            index = self.unpack("index")
-            grad_of_src = F.pad_to(F.gather(grad, dim, index), src_shape)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+            grad_of_src = pad_to_kernel(gather_kernel(grad, self.saved_dim, index._array), self.saved_src_shape)
+        return (grad_of_input, grad_of_src)
 
 
 def scatter(
@@ -295,82 +132,38 @@ def scatter(
     """A copy of `input` with result[index[i][j]][j] = src[i][j], with the index at `dim`."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("scatter", "dim")
-    if index is None:
-        raise missing_arguments("scatter", "index")
-    if src is None:
-        raise missing_arguments("scatter", "src")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(scatter, (input, dim, index, src), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("scatter", out, scatter(input, dim, index, src))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(scatter, (input, dim, index, src), {"out": out})
-        input = as_tensor_argument("scatter", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(scatter, (input, dim, index, src), {"out": out})
-        index = as_tensor_argument("scatter", "index", 3, index)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(scatter, (input, dim, index, src), {"out": out})
-        src = as_tensor_argument("scatter", "src", 4, src)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or src is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(src, TensorBase)
+    ):
+        if (taken := divert("scatter", (input, dim, index, src), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        src_array = src._array
-        computed: Any = scatter_kernel(input_array, dim, index_array, src_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "scatter", "input: Array; dim: Dim; index: Array; src: Array", (input, dim, index, src)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = scatter_kernel(input._array, dim, index._array, src._array)
+    except Exception as error:
+        raise refuse("scatter", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(ScatterBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                scatter_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    src,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("scatter", result, (input, dim, index, src)) if process.diverted else result
 
 
 def scatter_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, axis: Any = None) -> Tensor:
@@ -380,65 +173,21 @@ def scatter_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None,
     return in_place(scatter, input, dim, index, src)
 
 
-def scatter_tangent(
-    result: Any, input: Any, dim: Any, index: Any, src: Any, input_tangent: Any, src_tangent: Any
-) -> Any:
-    """Tangent of scatter."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return scatter(input_tangent, dim, index, src_tangent)
-
-
-class ScatterValueNode(Node):
-    """Gradient of scatter_value."""
-
+class ScatterValueNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
+    operation = "scatter_value"
+    shown = "ScatterBackward1"
+    tensor_names = ("index",)
+    value_names = ("dim",)
     fresh = (True,)
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         index = self.saved_index
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
-        index = index._array
-        if half:
-            index = widen_half(index)
-        grad_of_input = scatter_value_kernel(grad, dim, index, 0)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        index = self.unpack("index")
-        grad_of_input = F.scatter_value(grad, dim, index, 0)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
-
-
-ScatterValueNode.__name__ = ScatterValueNode.__qualname__ = "ScatterBackward1"
+        return (scatter_value_kernel(grads[0], self.saved_dim, index._array, 0),)
 
 
 def scatter_value(
@@ -447,72 +196,34 @@ def scatter_value(
     """A copy of `input` with a number written at positions."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("scatter", "dim")
-    if index is None:
-        raise missing_arguments("scatter", "index")
-    if value is None:
-        raise missing_arguments("scatter", "value")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(scatter_value, (input, dim, index, value), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("scatter", out, scatter_value(input, dim, index, value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
-        input = as_tensor_argument("scatter", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(scatter_value, (input, dim, index, value), {"out": out})
-        index = as_tensor_argument("scatter", "index", 3, index)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or value is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+    ):
+        if (taken := divert("scatter_value", (input, dim, index, value), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
-        input_array = input._array
-        index_array = index._array
-        computed: Any = scatter_value_kernel(input_array, dim, index_array, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "scatter", "input: Array; dim: Dim; index: Array; value: Scalar", (input, dim, index, value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        computed: Any = scatter_value_kernel(input._array, dim, index._array, value)
+    except Exception as error:
+        raise refuse("scatter_value", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ScatterValueNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ScatterValueNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                scatter_value_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("scatter_value", result, (input, dim, index, value)) if process.diverted else result
 
 
 def scatter_value_(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None) -> Tensor:
@@ -522,67 +233,24 @@ def scatter_value_(input: Tensor, dim: Any = None, index: Any = None, value: Any
     return in_place(scatter_value, input, dim, index, value)
 
 
-def scatter_value_tangent(result: Any, input: Any, dim: Any, index: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of scatter_value."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.scatter_value(grad, dim, index, 0)))
-    return sum_of_terms(terms, result)
-
-
-class ScatterAddBackward0(Node):
-    """Gradient of scatter_add."""
-
+class ScatterAddBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_src_shape: Any = None
+    operation = "scatter_add"
+    tensor_names = ("index",)
+    value_names = ("dim",)
+    fact_names = ("src_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        src_shape = self.saved_src_shape
-        grad_of_input = None
         grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = grad
         if edges[1] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_src = pad_to_kernel(gather_kernel(grad, dim, index), src_shape)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = grad
-        if edges[1] is not None:
-            index = self.unpack("index")
-            grad_of_src = F.pad_to(F.gather(grad, dim, index), src_shape)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+            grad_of_src = pad_to_kernel(gather_kernel(grad, self.saved_dim, index._array), self.saved_src_shape)
+        return (grad if edges[0] is not None else None, grad_of_src)
 
 
 def scatter_add(
@@ -591,83 +259,39 @@ def scatter_add(
     """A copy of `input` with `src` added at positions; repeated ones add up."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("scatter_add", "dim")
-    if index is None:
-        raise missing_arguments("scatter_add", "index")
-    if src is None:
-        raise missing_arguments("scatter_add", "src")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(scatter_add, (input, dim, index, src), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("scatter_add", out, scatter_add(input, dim, index, src))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
-        input = as_tensor_argument("scatter_add", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
-        index = as_tensor_argument("scatter_add", "index", 3, index)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(scatter_add, (input, dim, index, src), {"out": out})
-        src = as_tensor_argument("scatter_add", "src", 4, src)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or src is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(src, TensorBase)
+    ):
+        if (taken := divert("scatter_add", (input, dim, index, src), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        src_array = src._array
-        computed: Any = scatter_add_kernel(input_array, dim, index_array, src_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "scatter_add", "input: Array; dim: Dim; index: Array; src: Array", (input, dim, index, src)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = scatter_add_kernel(input._array, dim, index._array, src._array)
+    except Exception as error:
+        raise refuse("scatter_add", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(ScatterAddBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ScatterAddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if src._requires_grad:
             node.saved_index = index
             node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                scatter_add_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    src,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("scatter_add", result, (input, dim, index, src)) if process.diverted else result
 
 
 def scatter_add_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, axis: Any = None) -> Tensor:
@@ -677,196 +301,94 @@ def scatter_add_(input: Tensor, dim: Any = None, index: Any = None, src: Any = N
     return in_place(scatter_add, input, dim, index, src)
 
 
-def scatter_add_tangent(
-    result: Any, input: Any, dim: Any, index: Any, src: Any, input_tangent: Any, src_tangent: Any
-) -> Any:
-    """Tangent of scatter_add."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return scatter_add(input_tangent, dim, index, src_tangent)
-
-
-class PadToBackward0(Node):
-    """Gradient of pad_to."""
-
+class PadToBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "pad_to"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = low_corner_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.low_corner(grad, input_shape)
-        return (grad_of_input,)
+        return (low_corner_kernel(grads[0], self.saved_input_shape),)
 
 
 def pad_to(input: Tensor, shape: Any) -> Tensor:
     """`input` in the low corner of zeros of a larger shape."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(pad_to, (input, shape), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(pad_to, (input, shape), {})
-        input = as_tensor_argument("pad_to", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("pad_to", (input, shape))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        input_array = input._array
-        computed: Any = pad_to_kernel(input_array, shape)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "pad_to", "input: Array; shape: Shape", (input, shape)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = pad_to_kernel(input._array, shape)
+    except Exception as error:
+        raise refuse("pad_to", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PadToBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PadToBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                pad_to_tangent,
-                (
-                    input,
-                    shape,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("pad_to", result, (input, shape)) if process.diverted else result
 
 
-def pad_to_tangent(result: Any, input: Any, shape: Any, input_tangent: Any) -> Any:
-    """Tangent of pad_to."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return pad_to(input_tangent, shape)
-
-
-class ScatterReduceBackward0(Node):
-    """Gradient of scatter_reduce."""
-
+class ScatterReduceBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "index", "src", "result", "dim", "reduce", "include_self")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_src: Any = None
-    saved_src_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
-    saved_reduce: Any = None
-    saved_include_self: Any = None
+    operation = "scatter_reduce"
+    tensor_names = ("input", "index", "src", "result")
+    value_names = ("dim", "reduce", "include_self")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        reduce = self.saved_reduce
-        include_self = self.saved_include_self
-        grad_of_input = None
-        grad_of_src = None
+        grad_of_input = grad_of_src = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
             src = self.saved_src
             if src._counter is not None and src._counter.value != self.saved_src_version:
                 raise_stale(self, "src")
-            src = src._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_input = scatter_reduce_back_input_kernel(grad, input, dim, index, src, reduce, include_self, result)
+            grad_of_input = scatter_reduce_back_input_kernel(
+                grad,
+                input._array,
+                self.saved_dim,
+                index._array,
+                src._array,
+                self.saved_reduce,
+                self.saved_include_self,
+                result._array,
+            )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
             src = self.saved_src
             if src._counter is not None and src._counter.value != self.saved_src_version:
                 raise_stale(self, "src")
-            src = src._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_src = scatter_reduce_back_source_kernel(grad, input, dim, index, src, reduce, include_self, result)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        reduce = self.saved_reduce
-        include_self = self.saved_include_self
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            index = self.unpack("index")
-            src = self.unpack("src")
-            result = self.unpack("result")
-            grad_of_input = F.scatter_reduce_back_input(grad, input, dim, index, src, reduce, include_self, result)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            index = self.unpack("index")
-            src = self.unpack("src")
-            result = self.unpack("result")
-            grad_of_src = F.scatter_reduce_back_source(grad, input, dim, index, src, reduce, include_self, result)
-        return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_index = None
-        self.saved_src = None
-        self.saved_result = None
+            grad_of_src = scatter_reduce_back_source_kernel(
+                grad,
+                input._array,
+                self.saved_dim,
+                index._array,
+                src._array,
+                self.saved_reduce,
+                self.saved_include_self,
+                result._array,
+            )
+        return (grad_of_input, grad_of_src)
 
 
 def scatter_reduce(
@@ -883,75 +405,37 @@ def scatter_reduce(
     """A copy of `input` with `src` reduced into it at positions."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("scatter_reduce", "dim")
-    if index is None:
-        raise missing_arguments("scatter_reduce", "index")
-    if src is None:
-        raise missing_arguments("scatter_reduce", "src")
-    if reduce is None:
-        raise missing_arguments("scatter_reduce", "reduce")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out(
-            "scatter_reduce", out, scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
-        )
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
-            )
-        input = as_tensor_argument("scatter_reduce", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(
-                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
-            )
-        index = as_tensor_argument("scatter_reduce", "index", 3, index)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(
-                scatter_reduce, (input, dim, index, src, reduce), {"include_self": include_self, "out": out}
-            )
-        src = as_tensor_argument("scatter_reduce", "src", 4, src)
-    if include_self is not False and include_self is not True:
-        raise not_a_bool("scatter_reduce", "include_self", include_self)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or src is None
+        or reduce is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(src, TensorBase)
+        or type(include_self) is not bool
+    ):
+        if (taken := divert("scatter_reduce", (input, dim, index, src, reduce, include_self), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        src_array = src._array
         computed: Any = scatter_reduce_kernel(
-            input_array, dim, index_array, src_array, reduce, include_self=include_self
+            input._array, dim, index._array, src._array, reduce, include_self=include_self
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "scatter_reduce",
-            "input: Array; dim: Dim; index: Array; src: Array; reduce: str; *; include_self: bool",
-            (input, dim, index, src, reduce, include_self),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("scatter_reduce", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(ScatterReduceBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ScatterReduceBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_index = index
@@ -961,32 +445,9 @@ def scatter_reduce(
         node.saved_dim = dim
         node.saved_reduce = reduce
         node.saved_include_self = include_self
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                scatter_reduce_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    src,
-                    reduce,
-                    include_self,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("scatter_reduce", result, locals()) if process.diverted else result
 
 
 def scatter_reduce_(
@@ -1005,86 +466,26 @@ def scatter_reduce_(
     return in_place(scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
 
 
-def scatter_reduce_tangent(
-    result: Any,
-    input: Any,
-    dim: Any,
-    index: Any,
-    src: Any,
-    reduce: Any,
-    include_self: Any,
-    input_tangent: Any,
-    src_tangent: Any,
-) -> Any:
-    """Tangent of scatter_reduce."""
-    return double_pullback(
-        lambda xs: scatter_reduce(xs[0], dim, index, xs[1], reduce, include_self=include_self),
-        (
-            input,
-            src,
-        ),
-        (
-            input_tangent,
-            src_tangent,
-        ),
-    )
-
-
-class IndexAddBackward0(Node):
-    """Gradient of index_add."""
-
+class IndexAddBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim", "alpha")
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_alpha: Any = None
-    saved_source_shape: Any = None
+    operation = "index_add"
+    tensor_names = ("index",)
+    value_names = ("dim", "alpha")
+    fact_names = ("source_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        alpha = self.saved_alpha
-        source_shape = self.saved_source_shape
-        grad_of_input = None
         grad_of_source = None
-        if edges[0] is not None:
-            grad_of_input = grad
         if edges[1] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_source = index_add_back_source_kernel(grad, dim, index, source_shape, alpha)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        alpha = self.saved_alpha
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
-        if edges[0] is not None:
-            grad_of_input = grad
-        if edges[1] is not None:
-            index = self.unpack("index")
-            grad_of_source = F.index_add_back_source(grad, dim, index, source_shape, alpha)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+            grad_of_source = index_add_back_source_kernel(
+                grad, self.saved_dim, index._array, self.saved_source_shape, self.saved_alpha
+            )
+        return (grad if edges[0] is not None else None, grad_of_source)
 
 
 def index_add(
@@ -1100,90 +501,41 @@ def index_add(
     """A copy of `input` with slices of `source` added at positions of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("index_add", "dim")
-    if index is None:
-        raise missing_arguments("index_add", "index")
-    if source is None:
-        raise missing_arguments("index_add", "source")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("index_add", out, index_add(input, dim, index, source, alpha=alpha))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
-        input = as_tensor_argument("index_add", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
-        index = as_tensor_argument("index_add", "index", 3, index)
-    if not isinstance(source, TensorBase):
-        if is_foreign(source):
-            return ask_foreign(index_add, (input, dim, index, source), {"alpha": alpha, "out": out})
-        source = as_tensor_argument("index_add", "source", 4, source)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or source is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(source, TensorBase)
+    ):
+        if (taken := divert("index_add", (input, dim, index, source, alpha), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(alpha) is not int and type(alpha) not in NUMBERS:
-            alpha = plain_float(alpha)
-        input_array = input._array
-        index_array = index._array
-        source_array = source._array
-        computed: Any = index_add_kernel(input_array, dim, index_array, source_array, alpha=alpha)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "index_add",
-            "input: Array; dim: Dim; index: Array; source: Array; *; alpha: Scalar",
-            (input, dim, index, source, alpha),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
+        computed: Any = index_add_kernel(input._array, dim, index._array, source._array, alpha=alpha)
+    except Exception as error:
+        raise refuse("index_add", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or source._requires_grad):
-        node = new_node(IndexAddBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IndexAddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         if source._requires_grad:
             node.saved_index = index
             node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_alpha = alpha
         node.saved_source_shape = source._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, source):
-            carry_tangents(
-                result,
-                index_add_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    source,
-                    alpha,
-                ),
-                (
-                    input,
-                    source,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("index_add", result, (input, dim, index, source, alpha)) if process.diverted else result
 
 
 def index_add_(
@@ -1195,74 +547,31 @@ def index_add_(
     return in_place(index_add, input, dim, index, source, alpha=alpha)
 
 
-def index_add_tangent(
-    result: Any, input: Any, dim: Any, index: Any, source: Any, alpha: Any, input_tangent: Any, source_tangent: Any
-) -> Any:
-    """Tangent of index_add."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if source_tangent is None:
-        source_tangent = zeros_like_input(source)
-    return index_add(input_tangent, dim, index, source_tangent, alpha=alpha)
-
-
-class IndexCopyBackward0(Node):
-    """Gradient of index_copy."""
-
+class IndexCopyBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_source_shape: Any = None
+    operation = "index_copy"
+    tensor_names = ("index",)
+    value_names = ("dim",)
+    fact_names = ("source_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
+        grad_of_input = grad_of_source = None
         if edges[0] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_input = index_fill_kernel(grad, dim, index, 0)
+            grad_of_input = index_fill_kernel(grad, self.saved_dim, index._array, 0)
         if edges[1] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_source = index_add_back_source_kernel(grad, dim, index, source_shape, 1)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
-        if edges[0] is not None:
-            index = self.unpack("index")
-            grad_of_input = F.index_fill(grad, dim, index, 0)
-        if edges[1] is not None:
-            index = self.unpack("index")
-            grad_of_source = F.index_add_back_source(grad, dim, index, source_shape, 1)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+            grad_of_source = index_add_back_source_kernel(
+                grad, self.saved_dim, index._array, self.saved_source_shape, 1
+            )
+        return (grad_of_input, grad_of_source)
 
 
 def index_copy(
@@ -1271,82 +580,38 @@ def index_copy(
     """A copy of `input` with slices of `source` written at positions of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("index_copy", "dim")
-    if index is None:
-        raise missing_arguments("index_copy", "index")
-    if source is None:
-        raise missing_arguments("index_copy", "source")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index_copy, (input, dim, index, source), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("index_copy", out, index_copy(input, dim, index, source))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
-        input = as_tensor_argument("index_copy", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
-        index = as_tensor_argument("index_copy", "index", 3, index)
-    if not isinstance(source, TensorBase):
-        if is_foreign(source):
-            return ask_foreign(index_copy, (input, dim, index, source), {"out": out})
-        source = as_tensor_argument("index_copy", "source", 4, source)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or source is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(source, TensorBase)
+    ):
+        if (taken := divert("index_copy", (input, dim, index, source), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        source_array = source._array
-        computed: Any = index_copy_kernel(input_array, dim, index_array, source_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "index_copy", "input: Array; dim: Dim; index: Array; source: Array", (input, dim, index, source)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = index_copy_kernel(input._array, dim, index._array, source._array)
+    except Exception as error:
+        raise refuse("index_copy", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or source._requires_grad):
-        node = new_node(IndexCopyBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IndexCopyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_source_shape = source._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, source):
-            carry_tangents(
-                result,
-                index_copy_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    source,
-                ),
-                (
-                    input,
-                    source,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("index_copy", result, (input, dim, index, source)) if process.diverted else result
 
 
 def index_copy_(input: Tensor, dim: Any = None, index: Any = None, source: Any = None, *, axis: Any = None) -> Tensor:
@@ -1356,61 +621,19 @@ def index_copy_(input: Tensor, dim: Any = None, index: Any = None, source: Any =
     return in_place(index_copy, input, dim, index, source)
 
 
-def index_copy_tangent(
-    result: Any, input: Any, dim: Any, index: Any, source: Any, input_tangent: Any, source_tangent: Any
-) -> Any:
-    """Tangent of index_copy."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if source_tangent is None:
-        source_tangent = zeros_like_input(source)
-    return index_copy(input_tangent, dim, index, source_tangent)
-
-
-class IndexFillBackward0(Node):
-    """Gradient of index_fill."""
-
+class IndexFillBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
+    operation = "index_fill"
+    tensor_names = ("index",)
+    value_names = ("dim",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         index = self.saved_index
         if index._counter is not None and index._counter.value != self.saved_index_version:
             raise_stale(self, "index")
-        index = index._array
-        if half:
-            index = widen_half(index)
-        grad_of_input = index_fill_kernel(grad, dim, index, 0)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        index = self.unpack("index")
-        grad_of_input = F.index_fill(grad, dim, index, 0)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+        return (index_fill_kernel(grads[0], self.saved_dim, index._array, 0),)
 
 
 def index_fill(
@@ -1419,72 +642,34 @@ def index_fill(
     """A copy of `input` with a number at positions of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("index_fill", "dim")
-    if index is None:
-        raise missing_arguments("index_fill", "index")
-    if value is None:
-        raise missing_arguments("index_fill", "value")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index_fill, (input, dim, index, value), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("index_fill", out, index_fill(input, dim, index, value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index_fill, (input, dim, index, value), {"out": out})
-        input = as_tensor_argument("index_fill", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(index_fill, (input, dim, index, value), {"out": out})
-        index = as_tensor_argument("index_fill", "index", 3, index)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or value is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+    ):
+        if (taken := divert("index_fill", (input, dim, index, value), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        if type(value) is not int and type(value) not in NUMBERS:
-            value = plain_float(value)
-        input_array = input._array
-        index_array = index._array
-        computed: Any = index_fill_kernel(input_array, dim, index_array, value)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "index_fill", "input: Array; dim: Dim; index: Array; value: Scalar", (input, dim, index, value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        computed: Any = index_fill_kernel(input._array, dim, index._array, value)
+    except Exception as error:
+        raise refuse("index_fill", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(IndexFillBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(IndexFillBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                index_fill_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    value,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("index_fill", result, (input, dim, index, value)) if process.diverted else result
 
 
 def index_fill_(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None) -> Tensor:
@@ -1494,82 +679,39 @@ def index_fill_(input: Tensor, dim: Any = None, index: Any = None, value: Any = 
     return in_place(index_fill, input, dim, index, value)
 
 
-def index_fill_tangent(result: Any, input: Any, dim: Any, index: Any, value: Any, input_tangent: Any) -> Any:
-    """Tangent of index_fill."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.index_fill(grad, dim, index, 0)))
-    return sum_of_terms(terms, result)
-
-
-class IndexFillTensorNode(Node):
-    """Gradient of index_fill_tensor."""
-
+class IndexFillTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "dim")
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_dim: Any = None
-    saved_value_dtype: Any = None
+    operation = "index_fill_tensor"
+    shown = "IndexFillBackward1"
+    tensor_names = ("index",)
+    value_names = ("dim",)
+    fact_names = ("value_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
+        grad_of_input = grad_of_value = None
         if edges[0] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_input = index_fill_kernel(grad, dim, index, 0)
+            grad_of_input = index_fill_kernel(grad, self.saved_dim, index._array, 0)
         if edges[1] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
             grad_of_value = to_dtype_kernel(
                 sum_kernel(
-                    index_select_kernel(grad, dim, distinct_positions_kernel(index, grad.shape, dim)), None, False
+                    index_select_kernel(
+                        grad, self.saved_dim, distinct_positions_kernel(index._array, grad.shape, self.saved_dim)
+                    ),
+                    None,
+                    False,
                 ),
-                value_dtype,
+                self.saved_value_dtype,
             )
-        return (
-            grad_of_input,
-            grad_of_value,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        value_dtype = self.saved_value_dtype
-        grad_of_input = None
-        grad_of_value = None
-        if edges[0] is not None:
-            index = self.unpack("index")
-            grad_of_input = F.index_fill(grad, dim, index, 0)
-        if edges[1] is not None:
-            index = self.unpack("index")
-            grad_of_value = F.to_dtype(
-                F.sum(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim)), None, False), value_dtype
-            )
-        return (
-            grad_of_input,
-            grad_of_value,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
-
-
-IndexFillTensorNode.__name__ = IndexFillTensorNode.__qualname__ = "IndexFillBackward1"
+        return (grad_of_input, grad_of_value)
 
 
 def index_fill_tensor(
@@ -1578,82 +720,38 @@ def index_fill_tensor(
     """A copy of `input` with the value of a 0-dim tensor at positions of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("index_fill", "dim")
-    if index is None:
-        raise missing_arguments("index_fill", "index")
-    if value is None:
-        raise missing_arguments("index_fill", "value")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(index_fill_tensor, (input, dim, index, value), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("index_fill", out, index_fill_tensor(input, dim, index, value))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
-        input = as_tensor_argument("index_fill", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
-        index = as_tensor_argument("index_fill", "index", 3, index)
-    if not isinstance(value, TensorBase):
-        if is_foreign(value):
-            return ask_foreign(index_fill_tensor, (input, dim, index, value), {"out": out})
-        value = as_tensor_argument("index_fill", "value", 4, value)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or value is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(value, TensorBase)
+    ):
+        if (taken := divert("index_fill_tensor", (input, dim, index, value), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        value_array = value._array
-        computed: Any = index_fill_tensor_kernel(input_array, dim, index_array, value_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "index_fill", "input: Array; dim: Dim; index: Array; value: Array", (input, dim, index, value)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = index_fill_tensor_kernel(input._array, dim, index._array, value._array)
+    except Exception as error:
+        raise refuse("index_fill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or value._requires_grad):
-        node = new_node(IndexFillTensorNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IndexFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_value_dtype = value._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, value):
-            carry_tangents(
-                result,
-                index_fill_tensor_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    value,
-                ),
-                (
-                    input,
-                    value,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("index_fill_tensor", result, (input, dim, index, value)) if process.diverted else result
 
 
 def index_fill_tensor_(
@@ -1665,121 +763,64 @@ def index_fill_tensor_(
     return in_place(index_fill_tensor, input, dim, index, value)
 
 
-def index_fill_tensor_tangent(
-    result: Any, input: Any, dim: Any, index: Any, value: Any, input_tangent: Any, value_tangent: Any
-) -> Any:
-    """Tangent of index_fill_tensor."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if value_tangent is None:
-        value_tangent = zeros_like_input(value)
-    return index_fill_tensor(input_tangent, dim, index, value_tangent)
-
-
-class IndexReduceBackward0(Node):
-    """Gradient of index_reduce."""
-
+class IndexReduceBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "index", "source", "result", "dim", "reduce", "include_self")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_source: Any = None
-    saved_source_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
-    saved_reduce: Any = None
-    saved_include_self: Any = None
+    operation = "index_reduce"
+    tensor_names = ("input", "index", "source", "result")
+    value_names = ("dim", "reduce", "include_self")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        dim = self.saved_dim
-        reduce = self.saved_reduce
-        include_self = self.saved_include_self
-        grad_of_input = None
-        grad_of_source = None
+        grad_of_input = grad_of_source = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
             source = self.saved_source
             if source._counter is not None and source._counter.value != self.saved_source_version:
                 raise_stale(self, "source")
-            source = source._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
             grad_of_input = index_reduce_back_input_kernel(
-                grad, input, dim, index, source, reduce, include_self, result
+                grad,
+                input._array,
+                self.saved_dim,
+                index._array,
+                source._array,
+                self.saved_reduce,
+                self.saved_include_self,
+                result._array,
             )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
             source = self.saved_source
             if source._counter is not None and source._counter.value != self.saved_source_version:
                 raise_stale(self, "source")
-            source = source._array
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
             grad_of_source = index_reduce_back_source_kernel(
-                grad, input, dim, index, source, reduce, include_self, result
+                grad,
+                input._array,
+                self.saved_dim,
+                index._array,
+                source._array,
+                self.saved_reduce,
+                self.saved_include_self,
+                result._array,
             )
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        reduce = self.saved_reduce
-        include_self = self.saved_include_self
-        grad_of_input = None
-        grad_of_source = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            index = self.unpack("index")
-            source = self.unpack("source")
-            result = self.unpack("result")
-            grad_of_input = F.index_reduce_back_input(grad, input, dim, index, source, reduce, include_self, result)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            index = self.unpack("index")
-            source = self.unpack("source")
-            result = self.unpack("result")
-            grad_of_source = F.index_reduce_back_source(grad, input, dim, index, source, reduce, include_self, result)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_index = None
-        self.saved_source = None
-        self.saved_result = None
+        return (grad_of_input, grad_of_source)
 
 
 def index_reduce(
@@ -1796,75 +837,37 @@ def index_reduce(
     """A copy of `input` with slices of `source` reduced into it at positions of a dimension."""
     if axis is not None:
         dim = axis
-    if dim is None:
-        raise missing_arguments("index_reduce", "dim")
-    if index is None:
-        raise missing_arguments("index_reduce", "index")
-    if source is None:
-        raise missing_arguments("index_reduce", "source")
-    if reduce is None:
-        raise missing_arguments("index_reduce", "reduce")
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out(
-            "index_reduce", out, index_reduce(input, dim, index, source, reduce, include_self=include_self)
-        )
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(
-                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
-            )
-        input = as_tensor_argument("index_reduce", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(
-                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
-            )
-        index = as_tensor_argument("index_reduce", "index", 3, index)
-    if not isinstance(source, TensorBase):
-        if is_foreign(source):
-            return ask_foreign(
-                index_reduce, (input, dim, index, source, reduce), {"include_self": include_self, "out": out}
-            )
-        source = as_tensor_argument("index_reduce", "source", 4, source)
-    if include_self is not False and include_self is not True:
-        raise not_a_bool("index_reduce", "include_self", include_self)
+    if (
+        process.diverted
+        or out is not None
+        or dim is None
+        or index is None
+        or source is None
+        or reduce is None
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(source, TensorBase)
+        or type(include_self) is not bool
+    ):
+        if (taken := divert("index_reduce", (input, dim, index, source, reduce, include_self), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        index_array = index._array
-        source_array = source._array
         computed: Any = index_reduce_kernel(
-            input_array, dim, index_array, source_array, reduce, include_self=include_self
+            input._array, dim, index._array, source._array, reduce, include_self=include_self
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "index_reduce",
-            "input: Array; dim: Dim; index: Array; source: Array; reduce: str; *; include_self: bool",
-            (input, dim, index, source, reduce, include_self),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("index_reduce", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or source._requires_grad):
-        node = new_node(IndexReduceBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IndexReduceBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_index = index
@@ -1874,32 +877,9 @@ def index_reduce(
         node.saved_dim = dim
         node.saved_reduce = reduce
         node.saved_include_self = include_self
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, source):
-            carry_tangents(
-                result,
-                index_reduce_tangent,
-                (
-                    input,
-                    dim,
-                    index,
-                    source,
-                    reduce,
-                    include_self,
-                ),
-                (
-                    input,
-                    source,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("index_reduce", result, locals()) if process.diverted else result
 
 
 def index_reduce_(
@@ -1918,170 +898,67 @@ def index_reduce_(
     return in_place(index_reduce, input, dim, index, source, reduce, include_self=include_self)
 
 
-def index_reduce_tangent(
-    result: Any,
-    input: Any,
-    dim: Any,
-    index: Any,
-    source: Any,
-    reduce: Any,
-    include_self: Any,
-    input_tangent: Any,
-    source_tangent: Any,
-) -> Any:
-    """Tangent of index_reduce."""
-    return double_pullback(
-        lambda xs: index_reduce(xs[0], dim, index, xs[1], reduce, include_self=include_self),
-        (
-            input,
-            source,
-        ),
-        (
-            input_tangent,
-            source_tangent,
-        ),
-    )
-
-
-class PutBackward0(Node):
-    """Gradient of put."""
-
+class PutBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("index", "accumulate")
-    saved_index: Any = None
-    saved_index_version: int = -1
-    saved_accumulate: Any = None
-    saved_index_shape: Any = None
-    saved_source_shape: Any = None
+    operation = "put"
+    tensor_names = ("index",)
+    value_names = ("accumulate",)
+    fact_names = ("index_shape", "source_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        accumulate = self.saved_accumulate
-        index_shape = self.saved_index_shape
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
+        grad_of_input = grad_of_source = None
         if edges[0] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
             index = index._array
             grad_of_input = (
-                grad if accumulate else put_kernel(grad, index, zeros_in_shape_kernel(grad, index_shape), False)
+                grad
+                if self.saved_accumulate
+                else put_kernel(grad, index, zeros_in_shape_kernel(grad, self.saved_index_shape), False)
             )
         if edges[1] is not None:
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            index = index._array
-            grad_of_source = reshape_kernel(take_kernel(grad, index), source_shape)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        accumulate = self.saved_accumulate
-        index_shape = self.saved_index_shape
-        source_shape = self.saved_source_shape
-        grad_of_input = None
-        grad_of_source = None
-        if edges[0] is not None:
-            index = self.unpack("index")
-            grad_of_input = grad if accumulate else F.put(grad, index, F.zeros_in_shape(grad, index_shape), False)
-        if edges[1] is not None:
-            index = self.unpack("index")
-            grad_of_source = F.reshape(F.take(grad, index), source_shape)
-        return (
-            grad_of_input,
-            grad_of_source,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_index = None
+            grad_of_source = reshape_kernel(take_kernel(grad, index._array), self.saved_source_shape)
+        return (grad_of_input, grad_of_source)
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `source` written, or added, at positions counted through all of it."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(put, (input, index, source, accumulate), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(put, (input, index, source, accumulate), {})
-        input = as_tensor_argument("put", "input", 1, input)
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(put, (input, index, source, accumulate), {})
-        index = as_tensor_argument("put", "index", 2, index)
-    if not isinstance(source, TensorBase):
-        if is_foreign(source):
-            return ask_foreign(put, (input, index, source, accumulate), {})
-        source = as_tensor_argument("put", "source", 3, source)
-    if accumulate is not False and accumulate is not True:
-        raise not_a_bool("put", "accumulate", accumulate)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(index, TensorBase)
+        or not isinstance(source, TensorBase)
+        or type(accumulate) is not bool
+    ):
+        if (taken := divert("put", (input, index, source, accumulate))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        index_array = index._array
-        source_array = source._array
-        computed: Any = put_kernel(input_array, index_array, source_array, accumulate)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "put",
-            "input: Array; index: Array; source: Array; accumulate: bool",
-            (input, index, source, accumulate),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = put_kernel(input._array, index._array, source._array, accumulate)
+    except Exception as error:
+        raise refuse("put", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or source._requires_grad):
-        node = new_node(PutBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(PutBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (source._edge or gradient_edge(source)) if source._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_accumulate = accumulate
         node.saved_index_shape = index._array.shape
         node.saved_source_shape = source._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, source):
-            carry_tangents(
-                result,
-                put_tangent,
-                (
-                    input,
-                    index,
-                    source,
-                    accumulate,
-                ),
-                (
-                    input,
-                    source,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("put", result, (input, index, source, accumulate)) if process.diverted else result
 
 
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Any = False) -> Tensor:
@@ -2089,246 +966,121 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Any = False) 
     return in_place(put, input, index, source, accumulate)
 
 
-def put_tangent(
-    result: Any, input: Any, index: Any, source: Any, accumulate: Any, input_tangent: Any, source_tangent: Any
-) -> Any:
-    """Tangent of put."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if source_tangent is None:
-        source_tangent = zeros_like_input(source)
-    return put(input_tangent, index, source_tangent, accumulate)
-
-
 def ones_in_shape_of(input: Tensor) -> Tensor:
     """Ones in the shape and dtype of `input`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ones_in_shape_of, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ones_in_shape_of, (input,), {})
-        input = as_tensor_argument("ones_in_shape_of", "input", 1, input)
-    input_array = input._array
-    computed: Any = ones_in_shape_of_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("ones_in_shape_of", (input,))) is not PROCEED:
+            return taken
+    computed: Any = ones_in_shape_of_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("ones_in_shape_of", result, (input,)) if process.diverted else result
 
 
 def is_zero(input: Tensor) -> Tensor:
     """Where the elements are zero."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(is_zero, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(is_zero, (input,), {})
-        input = as_tensor_argument("is_zero", "input", 1, input)
-    input_array = input._array
-    computed: Any = is_zero_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("is_zero", (input,))) is not PROCEED:
+            return taken
+    computed: Any = is_zero_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("is_zero", result, (input,)) if process.diverted else result
 
 
 def is_one(input: Tensor) -> Tensor:
     """Where the elements are one."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(is_one, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(is_one, (input,), {})
-        input = as_tensor_argument("is_one", "input", 1, input)
-    input_array = input._array
-    computed: Any = is_one_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("is_one", (input,))) is not PROCEED:
+            return taken
+    computed: Any = is_one_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("is_one", result, (input,)) if process.diverted else result
 
 
 def is_false(input: Tensor) -> Tensor:
     """Where a mask is false."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(is_false, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(is_false, (input,), {})
-        input = as_tensor_argument("is_false", "input", 1, input)
-    input_array = input._array
-    computed: Any = is_false_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("is_false", (input,))) is not PROCEED:
+            return taken
+    computed: Any = is_false_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("is_false", result, (input,)) if process.diverted else result
 
 
 def both(input: Tensor, other: Tensor) -> Tensor:
     """Where two masks are true."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(both, (input, other), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(both, (input, other), {})
-        input = as_tensor_argument("both", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(both, (input, other), {})
-        other = as_tensor_argument("both", "other", 2, other)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("both", (input, other))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        other_array = other._array
-        computed: Any = both_kernel(input_array, other_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "both", "input: Array; other: Array", (input, other)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = both_kernel(input._array, other._array)
+    except Exception as error:
+        raise refuse("both", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("both", result, (input, other)) if process.diverted else result
 
 
 def equal_as(input: Tensor, other: Tensor) -> Tensor:
     """One where the elements are equal, else zero, in the dtype of `input`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(equal_as, (input, other), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(equal_as, (input, other), {})
-        input = as_tensor_argument("equal_as", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(equal_as, (input, other), {})
-        other = as_tensor_argument("equal_as", "other", 2, other)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("equal_as", (input, other))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        other_array = other._array
-        computed: Any = equal_as_kernel(input_array, other_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "equal_as", "input: Array; other: Array", (input, other)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = equal_as_kernel(input._array, other._array)
+    except Exception as error:
+        raise refuse("equal_as", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("equal_as", result, (input, other)) if process.diverted else result
 
 
 def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
     """The positions along `dim`, each once, negative ones counted from the front."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(distinct_positions, (index, shape, dim), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(distinct_positions, (index, shape, dim), {})
-        index = as_tensor_argument("distinct_positions", "index", 1, index)
+    if process.diverted or not isinstance(index, TensorBase):
+        if (taken := divert("distinct_positions", (index, shape, dim))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        index_array = index._array
-        computed: Any = distinct_positions_kernel(index_array, shape, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "distinct_positions", "index: Array; shape: Shape; dim: int", (index, shape, dim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = distinct_positions_kernel(index._array, shape, dim)
+    except Exception as error:
+        raise refuse("distinct_positions", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("distinct_positions", result, (index, shape, dim)) if process.diverted else result
 
 
 def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
     """Positions along `dim` with negative ones counted from the front."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(positive_index, (index, shape, dim), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(positive_index, (index, shape, dim), {})
-        index = as_tensor_argument("positive_index", "index", 1, index)
+    if process.diverted or not isinstance(index, TensorBase):
+        if (taken := divert("positive_index", (index, shape, dim))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        index_array = index._array
-        computed: Any = positive_index_kernel(index_array, shape, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "positive_index", "index: Array; shape: Shape; dim: int", (index, shape, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = positive_index_kernel(index._array, shape, dim)
+    except Exception as error:
+        raise refuse("positive_index", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("positive_index", result, (index, shape, dim)) if process.diverted else result
 
 
 def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
     """A vector of positions along `dim`, repeated over the other dimensions of `shape`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(expand_index, (index, shape, dim), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(index, TensorBase):
-        if is_foreign(index):
-            return ask_foreign(expand_index, (index, shape, dim), {})
-        index = as_tensor_argument("expand_index", "index", 1, index)
+    if process.diverted or not isinstance(index, TensorBase):
+        if (taken := divert("expand_index", (index, shape, dim))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        index_array = index._array
-        computed: Any = expand_index_kernel(index_array, shape, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "expand_index", "index: Array; shape: Shape; dim: int", (index, shape, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = expand_index_kernel(index._array, shape, dim)
+    except Exception as error:
+        raise refuse("expand_index", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("expand_index", result, (index, shape, dim)) if process.diverted else result

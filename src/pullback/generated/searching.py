@@ -5,32 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import derivative_not_implemented, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.tangents import carry_tangents, forward_not_implemented, tangents_flow
-from pullback.kernels.searching import bincount as bincount_kernel
-from pullback.kernels.searching import histc as histc_kernel
-from pullback.kernels.searching import unique as unique_kernel
-from pullback.kernels.searching import unique_consecutive as unique_consecutive_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.searching import (
+    bincount as bincount_kernel, histc as histc_kernel, unique as unique_kernel,
+    unique_consecutive as unique_consecutive_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, Tensor, TensorBase, as_array, derivative_not_implemented, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, plain_int, process,
+    refuse, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class UniqueNode(Node):
-    """Gradient of unique."""
-
+class UniqueNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "unique"
+    shown = "Unique2Backward0"
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -39,104 +30,45 @@ class UniqueNode(Node):
         if edges[0] is not None:
             raise derivative_not_implemented("_unique2")
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("_unique2")
-        return (grad_of_input,)
-
-
-UniqueNode.__name__ = UniqueNode.__qualname__ = "Unique2Backward0"
 
 
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The distinct values (or slices), in order; where each element went; how often each occurs."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unique, (input, sorted, return_inverse, return_counts, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unique, (input, sorted, return_inverse, return_counts, dim), {})
-        input = as_tensor_argument("unique", "input", 1, input)
-    if sorted is not False and sorted is not True:
-        raise not_a_bool("unique", "sorted", sorted)
-    if return_inverse is not False and return_inverse is not True:
-        raise not_a_bool("unique", "return_inverse", return_inverse)
-    if return_counts is not False and return_counts is not True:
-        raise not_a_bool("unique", "return_counts", return_counts)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or type(sorted) is not bool
+        or type(return_inverse) is not bool
+        or type(return_counts) is not bool
+    ):
+        if (taken := divert("unique", (input, sorted, return_inverse, return_counts, dim))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int and dim is not None:
-            dim = plain_int(dim)
-        input_array = input._array
+        dim = dim if type(dim) is int or dim is None else plain_int(dim)
         output_value, inverse_value, counts_value = unique_kernel(
-            input_array, sorted, return_inverse, return_counts, dim
+            input._array, sorted, return_inverse, return_counts, dim
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "unique",
-            "input: Array; sorted: bool; return_inverse: bool; return_counts: bool; dim: int | None",
-            (input, sorted, return_inverse, return_counts, dim),
-        ) from None
+    except Exception as error:
+        raise refuse("unique", error, locals()) from None
     output = new_tensor(as_array(output_value))
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
-    if record and (input._requires_grad):
-        node = new_node(UniqueNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((output, inverse, counts))
-        output._requires_grad = True
-        output._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (output, inverse, counts),
-                unique_tangent,
-                (
-                    input,
-                    sorted,
-                    return_inverse,
-                    return_counts,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference((output, inverse, counts))
-    return (output, inverse, counts)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UniqueNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, inverse, counts))
+        output._requires_grad, output._edge = True, (node, 0)
+    return finish("unique", (output, inverse, counts), locals()) if process.diverted else (output, inverse, counts)
 
 
-def unique_tangent(
-    result: Any, input: Any, sorted: Any, return_inverse: Any, return_counts: Any, dim: Any, input_tangent: Any
-) -> Any:
-    """Tangent of unique."""
-    raise forward_not_implemented("unique")
-
-
-class UniqueConsecutiveBackward0(Node):
-    """Gradient of unique_consecutive."""
-
+class UniqueConsecutiveBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "unique_consecutive"
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        grad_of_input = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("unique_consecutive")
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         grad_of_input = None
         if edges[0] is not None:
@@ -148,135 +80,67 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The values (or slices) without repetitions that follow each other; where each went; how long each run is."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unique_consecutive, (input, return_inverse, return_counts, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unique_consecutive, (input, return_inverse, return_counts, dim), {})
-        input = as_tensor_argument("unique_consecutive", "input", 1, input)
-    if return_inverse is not False and return_inverse is not True:
-        raise not_a_bool("unique_consecutive", "return_inverse", return_inverse)
-    if return_counts is not False and return_counts is not True:
-        raise not_a_bool("unique_consecutive", "return_counts", return_counts)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or type(return_inverse) is not bool
+        or type(return_counts) is not bool
+    ):
+        if (taken := divert("unique_consecutive", (input, return_inverse, return_counts, dim))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int and dim is not None:
-            dim = plain_int(dim)
-        input_array = input._array
+        dim = dim if type(dim) is int or dim is None else plain_int(dim)
         output_value, inverse_value, counts_value = unique_consecutive_kernel(
-            input_array, return_inverse, return_counts, dim
+            input._array, return_inverse, return_counts, dim
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "unique_consecutive",
-            "input: Array; return_inverse: bool; return_counts: bool; dim: int | None",
-            (input, return_inverse, return_counts, dim),
-        ) from None
+    except Exception as error:
+        raise refuse("unique_consecutive", error, locals()) from None
     output = new_tensor(as_array(output_value))
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
-    if record and (input._requires_grad):
-        node = new_node(UniqueConsecutiveBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((output, inverse, counts))
-        output._requires_grad = True
-        output._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (output, inverse, counts),
-                unique_consecutive_tangent,
-                (
-                    input,
-                    return_inverse,
-                    return_counts,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference((output, inverse, counts))
-    return (output, inverse, counts)
-
-
-def unique_consecutive_tangent(
-    result: Any, input: Any, return_inverse: Any, return_counts: Any, dim: Any, input_tangent: Any
-) -> Any:
-    """Tangent of unique_consecutive."""
-    raise forward_not_implemented("unique_consecutive")
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UniqueConsecutiveBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, inverse, counts))
+        output._requires_grad, output._edge = True, (node, 0)
+    return (
+        finish("unique_consecutive", (output, inverse, counts), locals())
+        if process.diverted
+        else (output, inverse, counts)
+    )
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bincount, (input, weights, minlength), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bincount, (input, weights, minlength), {})
-        input = as_tensor_argument("bincount", "input", 1, input)
-    if weights is not None and not isinstance(weights, TensorBase):
-        if is_foreign(weights):
-            return ask_foreign(bincount, (input, weights, minlength), {})
-        weights = as_tensor_argument("bincount", "weights", 2, weights)
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weights is not None and not isinstance(weights, TensorBase))
+    ):
+        if (taken := divert("bincount", (input, weights, minlength))) is not PROCEED:
+            return taken
     try:
-        if type(minlength) is not int:
-            minlength = plain_int(minlength)
-        input_array = input._array
-        weights_array = None if weights is None else weights._array
-        computed: Any = bincount_kernel(input_array, weights_array, minlength)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "bincount", "input: Array; weights: Array | None; minlength: int", (input, weights, minlength)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        minlength = minlength if type(minlength) is int else plain_int(minlength)
+        computed: Any = bincount_kernel(input._array, None if weights is None else weights._array, minlength)
+    except Exception as error:
+        raise refuse("bincount", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bincount", result, (input, weights, minlength)) if process.diverted else result
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Tensor:
     """How many elements lie in each of `bins` equal intervals; elements outside are left out."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(histc, (input, bins, min, max), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("histc", out, histc(input, bins, min, max))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(histc, (input, bins, min, max), {"out": out})
-        input = as_tensor_argument("histc", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("histc", (input, bins, min, max), out)) is not PROCEED:
+            return taken
     try:
-        if type(bins) is not int:
-            bins = plain_int(bins)
-        if type(min) is not float and type(min) not in NUMBERS:
-            min = plain_float(min)
-        if type(max) is not float and type(max) not in NUMBERS:
-            max = plain_float(max)
-        input_array = input._array
-        computed: Any = histc_kernel(input_array, bins, min, max)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "histc", "input: Array; bins: int; min: float; max: float", (input, bins, min, max)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        bins = bins if type(bins) is int else plain_int(bins)
+        min = min if type(min) is float or type(min) in NUMBERS else plain_float(min)
+        max = max if type(max) is float or type(max) in NUMBERS else plain_float(max)
+        computed: Any = histc_kernel(input._array, bins, min, max)
+    except Exception as error:
+        raise refuse("histc", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("histc", result, (input, bins, min, max)) if process.diverted else result

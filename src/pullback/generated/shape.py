@@ -5,491 +5,196 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.generated.array_formulas import as_strided_back as as_strided_back_kernel
-from pullback.generated.array_formulas import complex_from_pairs as complex_from_pairs_kernel
-from pullback.generated.array_formulas import diagonal_back as diagonal_back_kernel
-from pullback.generated.array_formulas import pairs_from_complex as pairs_from_complex_kernel
-from pullback.generated.array_formulas import permute_back as permute_back_kernel
-from pullback.generated.array_formulas import unfold_back as unfold_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge, set_history
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference, note_view_inference
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.graph.views import make_view
-from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
-from pullback.kernels.shape import alias as alias_kernel
-from pullback.kernels.shape import as_strided as as_strided_kernel
-from pullback.kernels.shape import clone as clone_kernel
-from pullback.kernels.shape import contiguous_copy as contiguous_copy_kernel
-from pullback.kernels.shape import copy as copy_kernel
-from pullback.kernels.shape import copy_to as copy_to_kernel
-from pullback.kernels.shape import diagonal as diagonal_kernel
-from pullback.kernels.shape import expand as expand_kernel
-from pullback.kernels.shape import permute as permute_kernel
-from pullback.kernels.shape import reshape as reshape_kernel
-from pullback.kernels.shape import squeeze as squeeze_kernel
-from pullback.kernels.shape import squeeze_dim as squeeze_dim_kernel
-from pullback.kernels.shape import squeeze_dims as squeeze_dims_kernel
-from pullback.kernels.shape import t as t_kernel
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.kernels.shape import to_integer as to_integer_kernel
-from pullback.kernels.shape import transpose as transpose_kernel
-from pullback.kernels.shape import unfold as unfold_kernel
-from pullback.kernels.shape import unsafe_view as unsafe_view_kernel
-from pullback.kernels.shape import unsqueeze as unsqueeze_kernel
-from pullback.kernels.shape import view as view_kernel
-from pullback.kernels.shape import view_as_complex as view_as_complex_kernel
-from pullback.kernels.shape import view_as_real as view_as_real_kernel
-from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
-from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_numpy_dtype, as_shape, as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like as sum_to_like_kernel
+from pullback.kernels.shape import (
+    alias as alias_kernel, as_strided as as_strided_kernel, clone as clone_kernel,
+    contiguous_copy as contiguous_copy_kernel, copy as copy_kernel, copy_to as copy_to_kernel,
+    diagonal as diagonal_kernel, expand as expand_kernel, permute as permute_kernel, reshape as reshape_kernel,
+    squeeze as squeeze_kernel, squeeze_dim as squeeze_dim_kernel, squeeze_dims as squeeze_dims_kernel, t as t_kernel,
+    to_dtype as to_dtype_kernel, to_integer as to_integer_kernel, transpose as transpose_kernel,
+    unfold as unfold_kernel, unsafe_view as unsafe_view_kernel, unsqueeze as unsqueeze_kernel, view as view_kernel,
+    view_as_complex as view_as_complex_kernel, view_as_real as view_as_real_kernel,
+    zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    as_strided_back as as_strided_back_kernel, complex_from_pairs as complex_from_pairs_kernel,
+    diagonal_back as diagonal_back_kernel, pairs_from_complex as pairs_from_complex_kernel,
+    permute_back as permute_back_kernel, unfold_back as unfold_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_numpy_dtype, as_shape, attach_view, divert,
+    finish, gradient_edge, in_place, make_view, ndarray, new_node, next_sequence_nr, plain_int, process, refuse,
+    switches, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class CloneBackward0(Node):
-    """Gradient of clone."""
-
+class CloneBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "clone"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
+        return (grads[0],)
 
 
 def clone(input: Tensor, *, out: Any = None) -> Tensor:
     """A copy."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(clone, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("clone", out, clone(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(clone, (input,), {"out": out})
-        input = as_tensor_argument("clone", "input", 1, input)
-    input_array = input._array
-    computed: Any = clone_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("clone", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = clone_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CloneBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, clone_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CloneBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("clone", result, (input,)) if process.diverted else result
 
 
-def clone_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of clone."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return clone(input_tangent)
-
-
-class CopyToNode(Node):
-    """Gradient of copy_to."""
-
+class CopyToNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "copy_to"
+    shown = "ToCopyBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-
-CopyToNode.__name__ = CopyToNode.__qualname__ = "ToCopyBackward0"
+        return (grads[0],)
 
 
 def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
     """A copy, as `to(copy=True)` makes it, its memory in the order that PyTorch's memory format names."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(copy_to, (input, order), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(copy_to, (input, order), {})
-        input = as_tensor_argument("copy_to", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("copy_to", (input, order))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        computed: Any = copy_to_kernel(input_array, order)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "copy_to", "input: Array; order: str", (input, order)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = copy_to_kernel(input._array, order)
+    except Exception as error:
+        raise refuse("copy_to", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CopyToNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                copy_to_tangent,
-                (
-                    input,
-                    order,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CopyToNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("copy_to", result, (input, order)) if process.diverted else result
 
 
-def copy_to_tangent(result: Any, input: Any, order: Any, input_tangent: Any) -> Any:
-    """Tangent of copy_to."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return copy_to(input_tangent, order)
-
-
-class ContiguousCopyNode(Node):
-    """Gradient of contiguous_copy."""
-
+class ContiguousCopyNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "contiguous_copy"
+    shown = "CloneBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-
-ContiguousCopyNode.__name__ = ContiguousCopyNode.__qualname__ = "CloneBackward0"
+        return (grads[0],)
 
 
 def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
     """A copy in row-major order, or with the channels (dimension 1) next to each other."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(contiguous_copy, (input, order), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(contiguous_copy, (input, order), {})
-        input = as_tensor_argument("contiguous_copy", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("contiguous_copy", (input, order))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        computed: Any = contiguous_copy_kernel(input_array, order)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "contiguous_copy", "input: Array; order: str", (input, order)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = contiguous_copy_kernel(input._array, order)
+    except Exception as error:
+        raise refuse("contiguous_copy", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ContiguousCopyNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                contiguous_copy_tangent,
-                (
-                    input,
-                    order,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ContiguousCopyNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("contiguous_copy", result, (input, order)) if process.diverted else result
 
 
-def contiguous_copy_tangent(result: Any, input: Any, order: Any, input_tangent: Any) -> Any:
-    """Tangent of contiguous_copy."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return contiguous_copy(input_tangent, order)
-
-
-class ToDtypeNode(Node):
-    """Gradient of to_dtype."""
-
+class ToDtypeNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_dtype: Any = None
+    operation = "to_dtype"
+    shown = "ToCopyBackward0"
+    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = to_dtype_kernel(grad, input_dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_dtype = self.saved_input_dtype
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.to_dtype(grad, input_dtype)
-        return (grad_of_input,)
-
-
-ToDtypeNode.__name__ = ToDtypeNode.__qualname__ = "ToCopyBackward0"
+        return (to_dtype_kernel(grads[0], self.saved_input_dtype),)
 
 
 def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     """The same values in another dtype; complex to real keeps the real part."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(to_dtype, (input, dtype), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("to_dtype", out, to_dtype(input, dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(to_dtype, (input, dtype), {"out": out})
-        input = as_tensor_argument("to_dtype", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("to_dtype", (input, dtype), out)) is not PROCEED:
+            return taken
     try:
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = to_dtype_kernel(input_array, dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "to_dtype", "input: Array; dtype: DType", (input, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = to_dtype_kernel(input._array, dtype)
+    except Exception as error:
+        raise refuse("to_dtype", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ToDtypeNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ToDtypeNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                to_dtype_tangent,
-                (
-                    input,
-                    dtype,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def to_dtype_tangent(result: Any, input: Any, dtype: Any, input_tangent: Any) -> Any:
-    """Tangent of to_dtype."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return to_dtype(input_tangent, dtype)
+    return finish("to_dtype", result, (input, dtype)) if process.diverted else result
 
 
 def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
     """The same values in an integer or bool dtype."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(to_integer, (input, dtype), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("to_integer", out, to_integer(input, dtype))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(to_integer, (input, dtype), {"out": out})
-        input = as_tensor_argument("to_integer", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("to_integer", (input, dtype), out)) is not PROCEED:
+            return taken
     try:
         dtype = as_numpy_dtype(dtype)
-        input_array = input._array
-        computed: Any = to_integer_kernel(input_array, dtype)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "to_integer", "input: Array; dtype: DType", (input, dtype)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = to_integer_kernel(input._array, dtype)
+    except Exception as error:
+        raise refuse("to_integer", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("to_integer", result, (input, dtype)) if process.diverted else result
 
 
-class CopyNode(Node):
-    """Gradient of copy."""
-
+class CopyNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_src_dtype: Any = None
-    saved_src_shape: Any = None
+    operation = "copy"
+    shown = "CopyBackwards"
+    fact_names = ("src_dtype", "src_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        src_dtype = self.saved_src_dtype
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = zeros_in_shape_of_kernel(grad)
-        if edges[1] is not None:
-            grad_of_src = sum_to_like_kernel(grad, src_shape, src_dtype)
         return (
-            grad_of_input,
-            grad_of_src,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        src_dtype = self.saved_src_dtype
-        src_shape = self.saved_src_shape
-        grad_of_input = None
-        grad_of_src = None
-        if edges[0] is not None:
-            grad_of_input = F.zeros_in_shape_of(grad)
-        if edges[1] is not None:
-            grad_of_src = F.sum_to_like(grad, src_shape, src_dtype)
-        return (
-            grad_of_input,
-            grad_of_src,
+            zeros_in_shape_of_kernel(grad) if edges[0] is not None else None,
+            sum_to_like_kernel(grad, self.saved_src_shape, self.saved_src_dtype) if edges[1] is not None else None,
         )
 
     def name(self) -> str:
         return "torch::autograd::CopyBackwards"
 
 
-CopyNode.__name__ = CopyNode.__qualname__ = "CopyBackwards"
-
-
 def copy(input: Tensor, src: Tensor) -> Tensor:
     """The values of `src` in the shape and dtype of `input`."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(copy, (input, src), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(copy, (input, src), {})
-        input = as_tensor_argument("copy", "input", 1, input)
-    if not isinstance(src, TensorBase):
-        if is_foreign(src):
-            return ask_foreign(copy, (input, src), {})
-        src = as_tensor_argument("copy", "src", 2, src)
+    if process.diverted or not isinstance(input, TensorBase) or not isinstance(src, TensorBase):
+        if (taken := divert("copy", (input, src))) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        src_array = src._array
-        computed: Any = copy_kernel(input_array, src_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "copy", "input: Array; src: Array", (input, src)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = copy_kernel(input._array, src._array)
+    except Exception as error:
+        raise refuse("copy", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or src._requires_grad):
-        node = new_node(CopyNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(CopyNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (src._edge or gradient_edge(src)) if src._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, src):
-            carry_tangents(
-                result,
-                copy_tangent,
-                (
-                    input,
-                    src,
-                ),
-                (
-                    input,
-                    src,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("copy", result, (input, src)) if process.diverted else result
 
 
 def copy_(input: Tensor, src: Tensor) -> Tensor:
@@ -497,1353 +202,527 @@ def copy_(input: Tensor, src: Tensor) -> Tensor:
     return in_place(copy, input, src)
 
 
-def copy_tangent(result: Any, input: Any, src: Any, input_tangent: Any, src_tangent: Any) -> Any:
-    """Tangent of copy."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    if src_tangent is None:
-        src_tangent = zeros_like_input(src)
-    return copy(input_tangent, src_tangent)
-
-
 def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
     """Zeros of another shape in the dtype of `input`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(zeros_in_shape, (input, shape), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(zeros_in_shape, (input, shape), {})
-        input = as_tensor_argument("zeros_in_shape", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("zeros_in_shape", (input, shape))) is not PROCEED:
+            return taken
     try:
         shape = as_shape(shape)
-        input_array = input._array
-        computed: Any = zeros_in_shape_kernel(input_array, shape)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "zeros_in_shape", "input: Array; shape: Shape", (input, shape)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = zeros_in_shape_kernel(input._array, shape)
+    except Exception as error:
+        raise refuse("zeros_in_shape", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("zeros_in_shape", result, (input, shape)) if process.diverted else result
 
 
 def zeros_in_shape_of(input: Tensor) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(zeros_in_shape_of, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(zeros_in_shape_of, (input,), {})
-        input = as_tensor_argument("zeros_in_shape_of", "input", 1, input)
-    input_array = input._array
-    computed: Any = zeros_in_shape_of_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("zeros_in_shape_of", (input,))) is not PROCEED:
+            return taken
+    computed: Any = zeros_in_shape_of_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("zeros_in_shape_of", result, (input,)) if process.diverted else result
 
 
-class AliasBackward0(Node):
-    """Gradient of alias."""
-
+class AliasBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "alias"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = grad
-        return (grad_of_input,)
+        return (grads[0],)
 
 
 def alias(input: Tensor) -> Tensor:
     """The same array."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(alias, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(alias, (input,), {})
-        input = as_tensor_argument("alias", "input", 1, input)
-    input_array = input._array
-    computed: Any = alias_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("alias", (input,))) is not PROCEED:
+            return taken
+    computed: Any = alias_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(AliasBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, alias_tangent, (input,), (input,))
-        note_view_inference(result)
-    return result
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AliasBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
+    return finish("alias", result, (input,)) if process.diverted else result
 
 
-def alias_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of alias."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return alias(input_tangent)
-
-
-class ViewBackward0(Node):
-    """Gradient of view."""
-
+class ViewBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "view"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reshape_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reshape(grad, input_shape)
-        return (grad_of_input,)
+        return (reshape_kernel(grads[0], self.saved_input_shape),)
 
 
 def view(input: Tensor, size: Any) -> Tensor:
     """The same memory in another shape."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(view, (input, size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(view, (input, size), {})
-        input = as_tensor_argument("view", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("view", (input, size))) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
-        input_array = input._array
-        computed: Any = view_kernel(input_array, size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "view", "input: Array; size: Shape", (input, size)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = view_kernel(input._array, size)
+    except Exception as error:
+        raise refuse("view", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(ViewBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ViewBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                view_tangent,
-                (
-                    input,
-                    size,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("view", result, (input, size)) if process.diverted else result
 
 
-def view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
-    """Tangent of view."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return view(input_tangent, size)
-
-
-class UnsafeViewBackward0(Node):
-    """Gradient of unsafe_view."""
-
+class UnsafeViewBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "unsafe_view"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reshape_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reshape(grad, input_shape)
-        return (grad_of_input,)
+        return (reshape_kernel(grads[0], self.saved_input_shape),)
 
 
 def unsafe_view(input: Tensor, size: Any) -> Tensor:
     """A fresh array in another shape: nobody else knows its memory, so it is no view."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unsafe_view, (input, size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unsafe_view, (input, size), {})
-        input = as_tensor_argument("unsafe_view", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("unsafe_view", (input, size))) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
-        input_array = input._array
-        computed: Any = unsafe_view_kernel(input_array, size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "unsafe_view", "input: Array; size: Shape", (input, size)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = unsafe_view_kernel(input._array, size)
+    except Exception as error:
+        raise refuse("unsafe_view", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(UnsafeViewBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UnsafeViewBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_shape = input._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                unsafe_view_tangent,
-                (
-                    input,
-                    size,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("unsafe_view", result, (input, size)) if process.diverted else result
 
 
-def unsafe_view_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
-    """Tangent of unsafe_view."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return unsafe_view(input_tangent, size)
-
-
-class ExpandBackward0(Node):
-    """Gradient of expand."""
-
+class ExpandBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "expand"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = sum_to_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.sum_to(grad, input_shape)
-        return (grad_of_input,)
+        return (sum_to_kernel(grads[0], self.saved_input_shape),)
 
 
 def expand(input: Tensor, size: Any) -> Tensor:
     """A view with dimensions of size 1 repeated without copying."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(expand, (input, size), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(expand, (input, size), {})
-        input = as_tensor_argument("expand", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("expand", (input, size))) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
-        input_array = input._array
-        computed: Any = expand_kernel(input_array, size)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "expand", "input: Array; size: Shape", (input, size)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = expand_kernel(input._array, size)
+    except Exception as error:
+        raise refuse("expand", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(ExpandBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ExpandBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                expand_tangent,
-                (
-                    input,
-                    size,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("expand", result, (input, size)) if process.diverted else result
 
 
-def expand_tangent(result: Any, input: Any, size: Any, input_tangent: Any) -> Any:
-    """Tangent of expand."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return expand(input_tangent, size)
-
-
-class TransposeBackward0(Node):
-    """Gradient of transpose."""
-
+class TransposeBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dim0", "dim1")
-    saved_dim0: Any = None
-    saved_dim1: Any = None
+    operation = "transpose"
+    value_names = ("dim0", "dim1")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dim0 = self.saved_dim0
-        dim1 = self.saved_dim1
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = transpose_kernel(grad, dim0, dim1)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dim0 = self.saved_dim0
-        dim1 = self.saved_dim1
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.transpose(grad, dim0, dim1)
-        return (grad_of_input,)
+        return (transpose_kernel(grads[0], self.saved_dim0, self.saved_dim1),)
 
 
 def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
     """A view with two dimensions exchanged."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(transpose, (input, dim0, dim1), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(transpose, (input, dim0, dim1), {})
-        input = as_tensor_argument("transpose", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("transpose", (input, dim0, dim1))) is not PROCEED:
+            return taken
     try:
         dim0 = wrap_dim(dim0, input._array.ndim)
         dim1 = wrap_dim(dim1, input._array.ndim)
-        input_array = input._array
-        computed: Any = transpose_kernel(input_array, dim0, dim1)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "transpose", "input: Array; dim0: Dim; dim1: Dim", (input, dim0, dim1)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = transpose_kernel(input._array, dim0, dim1)
+    except Exception as error:
+        raise refuse("transpose", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(TransposeBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TransposeBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_dim0 = dim0
         node.saved_dim1 = dim1
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                transpose_tangent,
-                (
-                    input,
-                    dim0,
-                    dim1,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("transpose", result, (input, dim0, dim1)) if process.diverted else result
 
 
-def transpose_tangent(result: Any, input: Any, dim0: Any, dim1: Any, input_tangent: Any) -> Any:
-    """Tangent of transpose."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return transpose(input_tangent, dim0, dim1)
-
-
-class PermuteBackward0(Node):
-    """Gradient of permute."""
-
+class PermuteBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dims",)
-    saved_dims: Any = None
+    operation = "permute"
+    value_names = ("dims",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = permute_back_kernel(grad, dims)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dims = self.saved_dims
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.permute_back(grad, dims)
-        return (grad_of_input,)
+        return (permute_back_kernel(grads[0], self.saved_dims),)
 
 
 def permute(input: Tensor, dims: Any) -> Tensor:
     """A view with the dimensions in another order."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(permute, (input, dims), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(permute, (input, dims), {})
-        input = as_tensor_argument("permute", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("permute", (input, dims))) is not PROCEED:
+            return taken
     try:
         dims = as_shape(dims)
-        input_array = input._array
-        computed: Any = permute_kernel(input_array, dims)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "permute", "input: Array; dims: Shape", (input, dims)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = permute_kernel(input._array, dims)
+    except Exception as error:
+        raise refuse("permute", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(PermuteBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PermuteBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_dims = dims
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                permute_tangent,
-                (
-                    input,
-                    dims,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("permute", result, (input, dims)) if process.diverted else result
 
 
-def permute_tangent(result: Any, input: Any, dims: Any, input_tangent: Any) -> Any:
-    """Tangent of permute."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return permute(input_tangent, dims)
-
-
-class TBackward0(Node):
-    """Gradient of t."""
-
+class TBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "t"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = t_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.t(grad)
-        return (grad_of_input,)
+        return (t_kernel(grads[0]),)
 
 
 def t(input: Tensor) -> Tensor:
     """A view of a matrix with its dimensions exchanged."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(t, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(t, (input,), {})
-        input = as_tensor_argument("t", "input", 1, input)
-    input_array = input._array
-    computed: Any = t_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("t", (input,))) is not PROCEED:
+            return taken
+    computed: Any = t_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(TBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, t_tangent, (input,), (input,))
-        note_view_inference(result)
-    return result
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
+    return finish("t", result, (input,)) if process.diverted else result
 
 
-def t_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of t."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return t(input_tangent)
-
-
-class UnsqueezeBackward0(Node):
-    """Gradient of unsqueeze."""
-
+class UnsqueezeBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "unsqueeze"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reshape_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reshape(grad, input_shape)
-        return (grad_of_input,)
+        return (reshape_kernel(grads[0], self.saved_input_shape),)
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A view with a dimension of size 1 inserted."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unsqueeze, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unsqueeze, (input, dim), {})
-        input = as_tensor_argument("unsqueeze", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("unsqueeze", (input, dim))) is not PROCEED:
+            return taken
     try:
-        if type(dim) is not int:
-            dim = plain_int(dim)
-        input_array = input._array
-        computed: Any = unsqueeze_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "unsqueeze", "input: Array; dim: int", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        dim = dim if type(dim) is int else plain_int(dim)
+        computed: Any = unsqueeze_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("unsqueeze", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(UnsqueezeBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UnsqueezeBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                unsqueeze_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("unsqueeze", result, (input, dim)) if process.diverted else result
 
 
-def unsqueeze_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of unsqueeze."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return unsqueeze(input_tangent, dim)
-
-
-class SqueezeBackward0(Node):
-    """Gradient of squeeze."""
-
+class SqueezeBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "squeeze"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reshape_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reshape(grad, input_shape)
-        return (grad_of_input,)
+        return (reshape_kernel(grads[0], self.saved_input_shape),)
 
 
 def squeeze(input: Tensor) -> Tensor:
     """A view without the dimensions of size 1."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(squeeze, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(squeeze, (input,), {})
-        input = as_tensor_argument("squeeze", "input", 1, input)
-    input_array = input._array
-    computed: Any = squeeze_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("squeeze", (input,))) is not PROCEED:
+            return taken
+    computed: Any = squeeze_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(SqueezeBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SqueezeBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, squeeze_tangent, (input,), (input,))
-        note_view_inference(result)
-    return result
+    return finish("squeeze", result, (input,)) if process.diverted else result
 
 
-def squeeze_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of squeeze."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return squeeze(input_tangent)
-
-
-class SqueezeDimNode(Node):
-    """Gradient of squeeze_dim."""
-
+class SqueezeDimNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "squeeze_dim"
+    shown = "SqueezeBackward1"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reshape_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reshape(grad, input_shape)
-        return (grad_of_input,)
-
-
-SqueezeDimNode.__name__ = SqueezeDimNode.__qualname__ = "SqueezeBackward1"
+        return (reshape_kernel(grads[0], self.saved_input_shape),)
 
 
 def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """A view without this dimension, if its size is 1."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(squeeze_dim, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(squeeze_dim, (input, dim), {})
-        input = as_tensor_argument("squeeze", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("squeeze_dim", (input, dim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = squeeze_dim_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "squeeze", "input: Array; dim: Dim", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = squeeze_dim_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("squeeze_dim", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(SqueezeDimNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SqueezeDimNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                squeeze_dim_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("squeeze_dim", result, (input, dim)) if process.diverted else result
 
 
-def squeeze_dim_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of squeeze_dim."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return squeeze_dim(input_tangent, dim)
-
-
-class SqueezeDimsNode(Node):
-    """Gradient of squeeze_dims."""
-
+class SqueezeDimsNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_input_shape: Any = None
+    operation = "squeeze_dims"
+    shown = "SqueezeBackward2"
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = reshape_kernel(grad, input_shape)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.reshape(grad, input_shape)
-        return (grad_of_input,)
-
-
-SqueezeDimsNode.__name__ = SqueezeDimsNode.__qualname__ = "SqueezeBackward2"
+        return (reshape_kernel(grads[0], self.saved_input_shape),)
 
 
 def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
     """A view without those of these dimensions whose size is 1."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(squeeze_dims, (input, dim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(squeeze_dims, (input, dim), {})
-        input = as_tensor_argument("squeeze", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("squeeze_dims", (input, dim))) is not PROCEED:
+            return taken
     try:
         dim = as_shape(dim)
-        input_array = input._array
-        computed: Any = squeeze_dims_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "squeeze", "input: Array; dim: Shape", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = squeeze_dims_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("squeeze_dims", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(SqueezeDimsNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SqueezeDimsNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                squeeze_dims_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("squeeze_dims", result, (input, dim)) if process.diverted else result
 
 
-def squeeze_dims_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of squeeze_dims."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return squeeze_dims(input_tangent, dim)
-
-
-class DiagonalBackward0(Node):
-    """Gradient of diagonal."""
-
+class DiagonalBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("offset", "dim1", "dim2")
-    saved_offset: Any = None
-    saved_dim1: Any = None
-    saved_dim2: Any = None
-    saved_input_shape: Any = None
+    operation = "diagonal"
+    value_names = ("offset", "dim1", "dim2")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        offset = self.saved_offset
-        dim1 = self.saved_dim1
-        dim2 = self.saved_dim2
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = diagonal_back_kernel(grad, input_shape, offset, dim1, dim2)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        offset = self.saved_offset
-        dim1 = self.saved_dim1
-        dim2 = self.saved_dim2
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.diagonal_back(grad, input_shape, offset, dim1, dim2)
-        return (grad_of_input,)
+        return (
+            diagonal_back_kernel(grads[0], self.saved_input_shape, self.saved_offset, self.saved_dim1, self.saved_dim2),
+        )
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
     """A view of the diagonal of two dimensions, which becomes the last dimension."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(diagonal, (input, offset, dim1, dim2), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(diagonal, (input, offset, dim1, dim2), {})
-        input = as_tensor_argument("diagonal", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("diagonal", (input, offset, dim1, dim2))) is not PROCEED:
+            return taken
     try:
-        if type(offset) is not int:
-            offset = plain_int(offset)
+        offset = offset if type(offset) is int else plain_int(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
-        input_array = input._array
-        computed: Any = diagonal_kernel(input_array, offset, dim1, dim2)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "diagonal", "input: Array; offset: int; dim1: Dim; dim2: Dim", (input, offset, dim1, dim2)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = diagonal_kernel(input._array, offset, dim1, dim2)
+    except Exception as error:
+        raise refuse("diagonal", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(DiagonalBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(DiagonalBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_offset = offset
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                diagonal_tangent,
-                (
-                    input,
-                    offset,
-                    dim1,
-                    dim2,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("diagonal", result, (input, offset, dim1, dim2)) if process.diverted else result
 
 
-def diagonal_tangent(result: Any, input: Any, offset: Any, dim1: Any, dim2: Any, input_tangent: Any) -> Any:
-    """Tangent of diagonal."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return diagonal(input_tangent, offset, dim1, dim2)
-
-
-class UnfoldBackward0(Node):
-    """Gradient of unfold."""
-
+class UnfoldBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("dimension", "size", "step")
-    saved_dimension: Any = None
-    saved_size: Any = None
-    saved_step: Any = None
-    saved_input_shape: Any = None
+    operation = "unfold"
+    value_names = ("dimension", "size", "step")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        dimension = self.saved_dimension
-        size = self.saved_size
-        step = self.saved_step
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = unfold_back_kernel(grad, input_shape, dimension, size, step)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        dimension = self.saved_dimension
-        size = self.saved_size
-        step = self.saved_step
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.unfold_back(grad, input_shape, dimension, size, step)
-        return (grad_of_input,)
+        return (
+            unfold_back_kernel(
+                grads[0], self.saved_input_shape, self.saved_dimension, self.saved_size, self.saved_step
+            ),
+        )
 
 
 def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
     """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(unfold, (input, dimension, size, step), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(unfold, (input, dimension, size, step), {})
-        input = as_tensor_argument("unfold", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("unfold", (input, dimension, size, step))) is not PROCEED:
+            return taken
     try:
         dimension = wrap_dim(dimension, input._array.ndim)
-        if type(size) is not int:
-            size = plain_int(size)
-        if type(step) is not int:
-            step = plain_int(step)
-        input_array = input._array
-        computed: Any = unfold_kernel(input_array, dimension, size, step)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "unfold", "input: Array; dimension: Dim; size: int; step: int", (input, dimension, size, step)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        size = size if type(size) is int else plain_int(size)
+        step = step if type(step) is int else plain_int(step)
+        computed: Any = unfold_kernel(input._array, dimension, size, step)
+    except Exception as error:
+        raise refuse("unfold", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(UnfoldBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(UnfoldBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_dimension = dimension
         node.saved_size = size
         node.saved_step = step
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                unfold_tangent,
-                (
-                    input,
-                    dimension,
-                    size,
-                    step,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("unfold", result, (input, dimension, size, step)) if process.diverted else result
 
 
-def unfold_tangent(result: Any, input: Any, dimension: Any, size: Any, step: Any, input_tangent: Any) -> Any:
-    """Tangent of unfold."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return unfold(input_tangent, dimension, size, step)
-
-
-class AsStridedBackward0(Node):
-    """Gradient of as_strided."""
-
+class AsStridedBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("size", "stride", "storage_offset", "input_stride", "input_offset")
-    saved_size: Any = None
-    saved_stride: Any = None
-    saved_storage_offset: Any = None
-    saved_input_stride: Any = None
-    saved_input_offset: Any = None
-    saved_input_shape: Any = None
+    operation = "as_strided"
+    value_names = ("size", "stride", "storage_offset", "input_stride", "input_offset")
+    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        stride = self.saved_stride
-        storage_offset = self.saved_storage_offset
-        input_stride = self.saved_input_stride
-        input_offset = self.saved_input_offset
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = as_strided_back_kernel(
-            grad, input_shape, input_stride, input_offset, size, stride, storage_offset
+        return (
+            as_strided_back_kernel(
+                grads[0],
+                self.saved_input_shape,
+                self.saved_input_stride,
+                self.saved_input_offset,
+                self.saved_size,
+                self.saved_stride,
+                self.saved_storage_offset,
+            ),
         )
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        size = self.saved_size
-        stride = self.saved_stride
-        storage_offset = self.saved_storage_offset
-        input_stride = self.saved_input_stride
-        input_offset = self.saved_input_offset
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.as_strided_back(grad, input_shape, input_stride, input_offset, size, stride, storage_offset)
-        return (grad_of_input,)
 
 
 def as_strided(
     input: Tensor, size: Any, stride: Any, storage_offset: Any = None, input_stride: Any = (), input_offset: int = 0
 ) -> Tensor:
     """A view of the storage with the given geometry; the geometry of `input` itself is for the derivative."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(as_strided, (input, size, stride, storage_offset, input_stride, input_offset), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(as_strided, (input, size, stride, storage_offset, input_stride, input_offset), {})
-        input = as_tensor_argument("as_strided", "input", 1, input)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("as_strided", locals())) is not PROCEED:
+            return taken
     try:
         size = as_shape(size)
         stride = as_shape(stride)
-        if type(storage_offset) is not int and storage_offset is not None:
-            storage_offset = plain_int(storage_offset)
+        storage_offset = (
+            storage_offset if type(storage_offset) is int or storage_offset is None else plain_int(storage_offset)
+        )
         input_stride = as_shape(input_stride)
-        if type(input_offset) is not int:
-            input_offset = plain_int(input_offset)
-        input_array = input._array
-        computed: Any = as_strided_kernel(input_array, size, stride, storage_offset, input_stride, input_offset)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "as_strided",
-            "input: Array; size: Shape; stride: Shape; storage_offset: int | None; input_stride: Shape; input_offset: int",
-            (input, size, stride, storage_offset, input_stride, input_offset),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        input_offset = input_offset if type(input_offset) is int else plain_int(input_offset)
+        computed: Any = as_strided_kernel(input._array, size, stride, storage_offset, input_stride, input_offset)
+    except Exception as error:
+        raise refuse("as_strided", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if record and (input._requires_grad):
-        node = new_node(AsStridedBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AsStridedBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
         node.saved_size = size
         node.saved_stride = stride
         node.saved_storage_offset = storage_offset
         node.saved_input_stride = input_stride
         node.saved_input_offset = input_offset
         node.saved_input_shape = input._array.shape
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                as_strided_tangent,
-                (
-                    input,
-                    size,
-                    stride,
-                    storage_offset,
-                    input_stride,
-                    input_offset,
-                ),
-                (input,),
-            )
-        note_view_inference(result)
-    return result
+    return finish("as_strided", result, locals()) if process.diverted else result
 
 
-def as_strided_tangent(
-    result: Any,
-    input: Any,
-    size: Any,
-    stride: Any,
-    storage_offset: Any,
-    input_stride: Any,
-    input_offset: Any,
-    input_tangent: Any,
-) -> Any:
-    """Tangent of as_strided."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return as_strided(input_tangent, size, stride, storage_offset, input_stride, input_offset)
-
-
-class ViewAsRealBackward0(Node):
-    """Gradient of view_as_real."""
-
+class ViewAsRealBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "view_as_real"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = complex_from_pairs_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.complex_from_pairs(grad)
-        return (grad_of_input,)
+        return (complex_from_pairs_kernel(grads[0]),)
 
 
 def view_as_real(input: Tensor) -> Tensor:
     """A view of complex elements as pairs of real ones, in a new last dimension."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(view_as_real, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(view_as_real, (input,), {})
-        input = as_tensor_argument("view_as_real", "input", 1, input)
-    input_array = input._array
-    computed: Any = view_as_real_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("view_as_real", (input,))) is not PROCEED:
+            return taken
+    computed: Any = view_as_real_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input, replay=lambda t: view_as_real(t))
-    if record and (input._requires_grad):
-        node = new_node(ViewAsRealBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, view_as_real_tangent, (input,), (input,))
-        note_view_inference(result)
-    return result
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ViewAsRealBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
+    return finish("view_as_real", result, (input,)) if process.diverted else result
 
 
-def view_as_real_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of view_as_real."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return view_as_real(input_tangent)
-
-
-class ViewAsComplexBackward0(Node):
-    """Gradient of view_as_complex."""
-
+class ViewAsComplexBackward0(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "view_as_complex"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = pairs_from_complex_kernel(grad)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.pairs_from_complex(grad)
-        return (grad_of_input,)
+        return (pairs_from_complex_kernel(grads[0]),)
 
 
 def view_as_complex(input: Tensor) -> Tensor:
     """A view of the pairs in the last dimension as complex elements."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(view_as_complex, (input,), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(view_as_complex, (input,), {})
-        input = as_tensor_argument("view_as_complex", "input", 1, input)
-    input_array = input._array
-    computed: Any = view_as_complex_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("view_as_complex", (input,))) is not PROCEED:
+            return taken
+    computed: Any = view_as_complex_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input, replay=lambda t: view_as_complex(t))
-    if record and (input._requires_grad):
-        node = new_node(ViewAsComplexBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        set_history(result, node)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, view_as_complex_tangent, (input,), (input,))
-        note_view_inference(result)
-    return result
-
-
-def view_as_complex_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of view_as_complex."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return view_as_complex(input_tangent)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ViewAsComplexBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        attach_view(node, result)
+    return finish("view_as_complex", result, (input,)) if process.diverted else result

@@ -5,296 +5,117 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import logsumexp_grad as logsumexp_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow, zeros_like_input
-from pullback.kernels.softmaxes import log_softmax as log_softmax_kernel
-from pullback.kernels.softmaxes import log_softmax_grad as log_softmax_grad_kernel
-from pullback.kernels.softmaxes import logsumexp as logsumexp_kernel
-from pullback.kernels.softmaxes import softmax as softmax_kernel
-from pullback.kernels.softmaxes import softmax_grad as softmax_grad_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, wrap_dims
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.kernels.softmaxes import (
+    log_softmax as log_softmax_kernel, log_softmax_grad as log_softmax_grad_kernel, logsumexp as logsumexp_kernel,
+    softmax as softmax_kernel, softmax_grad as softmax_grad_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import logsumexp_grad as logsumexp_grad_kernel
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches, wrap_dim, wrap_dims,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class SoftmaxBackward0(Node):
-    """Gradient of softmax."""
-
+class SoftmaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result", "dim")
+    operation = "softmax"
+    tensor_names = ("result",)
+    value_names = ("dim",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = softmax_grad_kernel(grad, result, dim)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = F.softmax_grad(grad, result, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (softmax_grad_kernel(grads[0], result._array, self.saved_dim),)
 
 
 def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """Exponentials along `dim`, divided by their sum."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(softmax, (input, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("softmax", out, softmax(input, dim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(softmax, (input, dim), {"out": out})
-        input = as_tensor_argument("softmax", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("softmax", (input, dim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = softmax_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "softmax", "input: Array; dim: Dim", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = softmax_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("softmax", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SoftmaxBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SoftmaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                softmax_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("softmax", result, (input, dim)) if process.diverted else result
 
 
-def softmax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of softmax."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.softmax_grad(grad, result, dim)))
-    return sum_of_terms(terms, result)
-
-
-class LogSoftmaxBackward0(Node):
-    """Gradient of log_softmax."""
-
+class LogSoftmaxBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result", "dim")
+    operation = "log_softmax"
+    tensor_names = ("result",)
+    value_names = ("dim",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = log_softmax_grad_kernel(grad, result, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = F.log_softmax_grad(grad, result, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (log_softmax_grad_kernel(grads[0], result._array, self.saved_dim),)
 
 
 def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The logarithm of softmax along `dim`."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(log_softmax, (input, dim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("log_softmax", out, log_softmax(input, dim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(log_softmax, (input, dim), {"out": out})
-        input = as_tensor_argument("log_softmax", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("log_softmax", (input, dim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = log_softmax_kernel(input_array, dim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "log_softmax", "input: Array; dim: Dim", (input, dim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = log_softmax_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("log_softmax", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogSoftmaxBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogSoftmaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                log_softmax_tangent,
-                (
-                    input,
-                    dim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("log_softmax", result, (input, dim)) if process.diverted else result
 
 
-def log_softmax_tangent(result: Any, input: Any, dim: Any, input_tangent: Any) -> Any:
-    """Tangent of log_softmax."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.log_softmax_push(input_tangent, result, dim)
-
-
-class LogsumexpBackward0(Node):
-    """Gradient of logsumexp."""
-
+class LogsumexpBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "dim", "keepdim")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
+    operation = "logsumexp"
+    tensor_names = ("input", "result")
+    value_names = ("dim", "keepdim")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = logsumexp_grad_kernel(grad, input, result, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.logsumexp_grad(grad, input, result, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (logsumexp_grad_kernel(grads[0], input._array, result._array, self.saved_dim, self.saved_keepdim),)
 
 
 def logsumexp(
@@ -305,65 +126,25 @@ def logsumexp(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(logsumexp, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("logsumexp", out, logsumexp(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(logsumexp, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("logsumexp", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("logsumexp", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("logsumexp", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = logsumexp_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "logsumexp", "input: Array; dim: Dims; keepdim: bool", (input, dim, keepdim)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = logsumexp_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("logsumexp", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogsumexpBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogsumexpBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                logsumexp_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
-
-
-def logsumexp_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of logsumexp."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.logsumexp_push(input, input_tangent, result, dim, keepdim)
+    return finish("logsumexp", result, (input, dim, keepdim)) if process.diverted else result

@@ -5,488 +5,208 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import cholesky_inverse_back as cholesky_inverse_back_kernel
-from pullback.generated.array_formulas import cholesky_solve_back as cholesky_solve_back_kernel
-from pullback.generated.array_formulas import lstsq_matrix_back as lstsq_matrix_back_kernel
-from pullback.generated.array_formulas import lstsq_right_back as lstsq_right_back_kernel
-from pullback.generated.array_formulas import solve_matrix_back as solve_matrix_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.solvers import cholesky_inverse as cholesky_inverse_kernel
-from pullback.kernels.solvers import cholesky_solve as cholesky_solve_kernel
-from pullback.kernels.solvers import linalg_lstsq as linalg_lstsq_kernel
-from pullback.kernels.solvers import linalg_solve_ex as linalg_solve_ex_kernel
-from pullback.kernels.solvers import solve_adjoint as solve_adjoint_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.solvers import (
+    cholesky_inverse as cholesky_inverse_kernel, cholesky_solve as cholesky_solve_kernel,
+    linalg_lstsq as linalg_lstsq_kernel, linalg_solve_ex as linalg_solve_ex_kernel,
+    solve_adjoint as solve_adjoint_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    cholesky_inverse_back as cholesky_inverse_back_kernel, cholesky_solve_back as cholesky_solve_back_kernel,
+    lstsq_matrix_back as lstsq_matrix_back_kernel, lstsq_right_back as lstsq_right_back_kernel,
+    solve_matrix_back as solve_matrix_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, process, raise_stale,
+    refuse, switches, zero_grad_array,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgSolveExBackward0(Node):
-    """Gradient of linalg_solve_ex."""
-
+class LinalgSolveExBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "result", "left")
+    operation = "linalg_solve_ex"
+    tensor_names = ("A", "result")
+    value_names = ("left",)
+    fact_names = ("A_shape", "B_shape")
     output_count = 2
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_left: Any = None
-    saved_A_shape: Any = None
-    saved_B_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        left = self.saved_left
-        A_shape = self.saved_A_shape
-        B_shape = self.saved_B_shape
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
         A = A._array
-        to_B = solve_adjoint_kernel(A, grad, left)
+        to_B = solve_adjoint_kernel(A, grad, self.saved_left)
         grad_of_A = None
-        grad_of_B = None
         if edges[0] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_A = sum_to_kernel(solve_matrix_back_kernel(to_B, A, result, left), A_shape)
-        if edges[1] is not None:
-            grad_of_B = sum_to_kernel(to_B, B_shape)
-        return (
-            grad_of_A,
-            grad_of_B,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        left = self.saved_left
-        A_shape = self.saved_A_shape
-        B_shape = self.saved_B_shape
-        A = self.unpack("A")
-        to_B = F.solve_adjoint(A, grad, left)
-        grad_of_A = None
-        grad_of_B = None
-        if edges[0] is not None:
-            result = self.unpack("result")
-            grad_of_A = F.sum_to(F.solve_matrix_back(to_B, A, result, left), A_shape)
-        if edges[1] is not None:
-            grad_of_B = F.sum_to(to_B, B_shape)
-        return (
-            grad_of_A,
-            grad_of_B,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_result = None
+            grad_of_A = sum_to_kernel(
+                solve_matrix_back_kernel(to_B, A, result._array, self.saved_left), self.saved_A_shape
+            )
+        return (grad_of_A, sum_to_kernel(to_B, self.saved_B_shape) if edges[1] is not None else None)
 
 
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """X of AX = B (or XA = B), and the position of the zero on the diagonal of U if A is singular."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_solve_ex, (A, B), {"left": left, "check_errors": check_errors, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_solve_ex", out, linalg_solve_ex(A, B, left=left, check_errors=check_errors))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_solve_ex, (A, B), {"left": left, "check_errors": check_errors, "out": out})
-        A = as_tensor_argument("linalg_solve_ex", "A", 1, A)
-    if not isinstance(B, TensorBase):
-        if is_foreign(B):
-            return ask_foreign(linalg_solve_ex, (A, B), {"left": left, "check_errors": check_errors, "out": out})
-        B = as_tensor_argument("linalg_solve_ex", "B", 2, B)
-    if left is not False and left is not True:
-        raise not_a_bool("linalg_solve_ex", "left", left)
-    if check_errors is not False and check_errors is not True:
-        raise not_a_bool("linalg_solve_ex", "check_errors", check_errors)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(A, TensorBase)
+        or not isinstance(B, TensorBase)
+        or type(left) is not bool
+        or type(check_errors) is not bool
+    ):
+        if (taken := divert("linalg_solve_ex", (A, B, left, check_errors), out)) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        B_array = B._array
-        result_value, info_value = linalg_solve_ex_kernel(A_array, B_array, left=left, check_errors=check_errors)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_solve_ex",
-            "A: Array; B: Array; *; left: bool; check_errors: bool",
-            (A, B, left, check_errors),
-        ) from None
+        result_value, info_value = linalg_solve_ex_kernel(A._array, B._array, left=left, check_errors=check_errors)
+    except Exception as error:
+        raise refuse("linalg_solve_ex", error, locals()) from None
     result = new_tensor(as_array(result_value))
     info = new_tensor(as_array(info_value))
-    if record and (A._requires_grad or B._requires_grad):
-        node = new_node(LinalgSolveExBackward0)
+    if (A._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinalgSolveExBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((result, info))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result, info))
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_left = left
         node.saved_A_shape = A._array.shape
         node.saved_B_shape = B._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A, B):
-            carry_tangents(
-                (result, info),
-                linalg_solve_ex_tangent,
-                (
-                    A,
-                    B,
-                    left,
-                    check_errors,
-                ),
-                (
-                    A,
-                    B,
-                ),
-            )
-        note_inference((result, info))
-    return (result, info)
+    return finish("linalg_solve_ex", (result, info), (A, B, left, check_errors)) if process.diverted else (result, info)
 
 
-def linalg_solve_ex_tangent(
-    result: Any, A: Any, B: Any, left: Any, check_errors: Any, A_tangent: Any, B_tangent: Any
-) -> Any:
-    """Tangent of linalg_solve_ex."""
-    return double_pullback(
-        lambda xs: linalg_solve_ex(xs[0], xs[1], left=left, check_errors=check_errors),
-        (
-            A,
-            B,
-        ),
-        (
-            A_tangent,
-            B_tangent,
-        ),
-    )
-
-
-class CholeskySolveBackward0(Node):
-    """Gradient of cholesky_solve."""
-
+class CholeskySolveBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input2", "result", "upper")
-    saved_input2: Any = None
-    saved_input2_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_upper: Any = None
-    saved_input_shape: Any = None
-    saved_input2_shape: Any = None
+    operation = "cholesky_solve"
+    tensor_names = ("input2", "result")
+    value_names = ("upper",)
+    fact_names = ("input_shape", "input2_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        upper = self.saved_upper
-        input_shape = self.saved_input_shape
-        input2_shape = self.saved_input2_shape
         input2 = self.saved_input2
         if input2._counter is not None and input2._counter.value != self.saved_input2_version:
             raise_stale(self, "input2")
         input2 = input2._array
-        to_input = cholesky_solve_kernel(grad, input2, upper)
-        grad_of_input = None
+        to_input = cholesky_solve_kernel(grad, input2, self.saved_upper)
         grad_of_input2 = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_kernel(to_input, input_shape)
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_input2 = sum_to_kernel(cholesky_solve_back_kernel(to_input, result, input2, upper), input2_shape)
-        return (
-            grad_of_input,
-            grad_of_input2,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        input_shape = self.saved_input_shape
-        input2_shape = self.saved_input2_shape
-        input2 = self.unpack("input2")
-        to_input = F.cholesky_solve(grad, input2, upper)
-        grad_of_input = None
-        grad_of_input2 = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to(to_input, input_shape)
-        if edges[1] is not None:
-            result = self.unpack("result")
-            grad_of_input2 = F.sum_to(F.cholesky_solve_back(to_input, result, input2, upper), input2_shape)
-        return (
-            grad_of_input,
-            grad_of_input2,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input2 = None
-        self.saved_result = None
+            grad_of_input2 = sum_to_kernel(
+                cholesky_solve_back_kernel(to_input, result._array, input2, self.saved_upper), self.saved_input2_shape
+            )
+        return (sum_to_kernel(to_input, self.saved_input_shape) if edges[0] is not None else None, grad_of_input2)
 
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """X of AX = `input` from the Cholesky factor `input2` of A."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cholesky_solve, (input, input2, upper), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cholesky_solve", out, cholesky_solve(input, input2, upper))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cholesky_solve, (input, input2, upper), {"out": out})
-        input = as_tensor_argument("cholesky_solve", "input", 1, input)
-    if not isinstance(input2, TensorBase):
-        if is_foreign(input2):
-            return ask_foreign(cholesky_solve, (input, input2, upper), {"out": out})
-        input2 = as_tensor_argument("cholesky_solve", "input2", 2, input2)
-    if upper is not False and upper is not True:
-        raise not_a_bool("cholesky_solve", "upper", upper)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(input2, TensorBase)
+        or type(upper) is not bool
+    ):
+        if (taken := divert("cholesky_solve", (input, input2, upper), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        input2_array = input2._array
-        computed: Any = cholesky_solve_kernel(input_array, input2_array, upper)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "cholesky_solve", "input: Array; input2: Array; upper: bool", (input, input2, upper)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = cholesky_solve_kernel(input._array, input2._array, upper)
+    except Exception as error:
+        raise refuse("cholesky_solve", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or input2._requires_grad):
-        node = new_node(CholeskySolveBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or input2._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(CholeskySolveBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input2 = input2
         node.saved_input2_version = input2._counter.value if input2._counter is not None else 0
         node.saved_upper = upper
         node.saved_input_shape = input._array.shape
         node.saved_input2_shape = input2._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, input2):
-            carry_tangents(
-                result,
-                cholesky_solve_tangent,
-                (
-                    input,
-                    input2,
-                    upper,
-                ),
-                (
-                    input,
-                    input2,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("cholesky_solve", result, (input, input2, upper)) if process.diverted else result
 
 
-def cholesky_solve_tangent(
-    result: Any, input: Any, input2: Any, upper: Any, input_tangent: Any, input2_tangent: Any
-) -> Any:
-    """Tangent of cholesky_solve."""
-    return double_pullback(
-        lambda xs: cholesky_solve(xs[0], xs[1], upper),
-        (
-            input,
-            input2,
-        ),
-        (
-            input_tangent,
-            input2_tangent,
-        ),
-    )
-
-
-class CholeskyInverseBackward0(Node):
-    """Gradient of cholesky_inverse."""
-
+class CholeskyInverseBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "upper")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_upper: Any = None
+    operation = "cholesky_inverse"
+    tensor_names = ("input", "result")
+    value_names = ("upper",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = cholesky_inverse_back_kernel(grad, input, upper, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.cholesky_inverse_back(grad, input, upper, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (cholesky_inverse_back_kernel(grads[0], input._array, self.saved_upper, result._array),)
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The inverse of a matrix from its Cholesky factor."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cholesky_inverse, (input, upper), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cholesky_inverse", out, cholesky_inverse(input, upper))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cholesky_inverse, (input, upper), {"out": out})
-        input = as_tensor_argument("cholesky_inverse", "input", 1, input)
-    if upper is not False and upper is not True:
-        raise not_a_bool("cholesky_inverse", "upper", upper)
-    input_array = input._array
-    computed: Any = cholesky_inverse_kernel(input_array, upper)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(upper) is not bool:
+        if (taken := divert("cholesky_inverse", (input, upper), out)) is not PROCEED:
+            return taken
+    computed: Any = cholesky_inverse_kernel(input._array, upper)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CholeskyInverseBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CholeskyInverseBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_upper = upper
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                cholesky_inverse_tangent,
-                (
-                    input,
-                    upper,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("cholesky_inverse", result, (input, upper)) if process.diverted else result
 
 
-def cholesky_inverse_tangent(result: Any, input: Any, upper: Any, input_tangent: Any) -> Any:
-    """Tangent of cholesky_inverse."""
-    return double_pullback(lambda xs: cholesky_inverse(xs[0], upper), (input,), (input_tangent,))
-
-
-class LinalgLstsqBackward0(Node):
-    """Gradient of linalg_lstsq."""
-
+class LinalgLstsqBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "B", "solution")
+    operation = "linalg_lstsq"
+    tensor_names = ("A", "B", "solution")
+    fact_names = ("A_shape", "B_shape")
     output_count = 4
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_B: Any = None
-    saved_B_version: int = -1
-    saved_solution: Any = None
-    saved_solution_version: int = -1
-    saved_A_shape: Any = None
-    saved_B_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_solution = grads[0]
         if grad_solution is None:
             grad_solution = zero_grad_array(self, 0)
         grad_residuals = grads[1]
         if grad_residuals is None:
             grad_residuals = zero_grad_array(self, 1)
-        A_shape = self.saved_A_shape
-        B_shape = self.saved_B_shape
-        grad_of_A = None
-        grad_of_B = None
+        grad_of_A = grad_of_B = None
         if edges[0] is not None:
             A = self.saved_A
             if A._counter is not None and A._counter.value != self.saved_A_version:
@@ -495,17 +215,17 @@ class LinalgLstsqBackward0(Node):
             B = self.saved_B
             if B._counter is not None and B._counter.value != self.saved_B_version:
                 raise_stale(self, "B")
-            B = B._array
             solution = self.saved_solution
             if solution._counter is not None and solution._counter.value != self.saved_solution_version:
                 raise_stale(self, "solution")
-            solution = solution._array
-            grad_of_A = sum_to_kernel(lstsq_matrix_back_kernel(grad_solution, grad_residuals, A, B, solution), A_shape)
+            grad_of_A = sum_to_kernel(
+                lstsq_matrix_back_kernel(grad_solution, grad_residuals, A, B._array, solution._array),
+                self.saved_A_shape,
+            )
         if edges[1] is not None:
             A = self.saved_A
             if A._counter is not None and A._counter.value != self.saved_A_version:
                 raise_stale(self, "A")
-            A = A._array
             B = self.saved_B
             if B._counter is not None and B._counter.value != self.saved_B_version:
                 raise_stale(self, "B")
@@ -513,138 +233,50 @@ class LinalgLstsqBackward0(Node):
             solution = self.saved_solution
             if solution._counter is not None and solution._counter.value != self.saved_solution_version:
                 raise_stale(self, "solution")
-            solution = solution._array
-            grad_of_B = sum_to_kernel(lstsq_right_back_kernel(grad_solution, grad_residuals, A, B, solution), B_shape)
-        return (
-            grad_of_A,
-            grad_of_B,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_solution = grads[0]
-        if grad_solution is None:
-            grad_solution = zero_grad_tensor(self, 0)
-        grad_residuals = grads[1]
-        if grad_residuals is None:
-            grad_residuals = zero_grad_tensor(self, 1)
-        A_shape = self.saved_A_shape
-        B_shape = self.saved_B_shape
-        grad_of_A = None
-        grad_of_B = None
-        if edges[0] is not None:
-            A = self.unpack("A")
-            B = self.unpack("B")
-            solution = self.unpack("solution")
-            grad_of_A = F.sum_to(F.lstsq_matrix_back(grad_solution, grad_residuals, A, B, solution), A_shape)
-        if edges[1] is not None:
-            A = self.unpack("A")
-            B = self.unpack("B")
-            solution = self.unpack("solution")
-            grad_of_B = F.sum_to(F.lstsq_right_back(grad_solution, grad_residuals, A, B, solution), B_shape)
-        return (
-            grad_of_A,
-            grad_of_B,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_B = None
-        self.saved_solution = None
+            grad_of_B = sum_to_kernel(
+                lstsq_right_back_kernel(grad_solution, grad_residuals, A._array, B, solution._array), self.saved_B_shape
+            )
+        return (grad_of_A, grad_of_B)
 
 
 def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None, out: Any = None) -> Any:
     """The X of least norm for which AX is nearest to B, the squared distances, the ranks and the singular values."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("linalg_lstsq", out, linalg_lstsq(A, B, rcond, driver=driver))
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
-        A = as_tensor_argument("linalg_lstsq", "A", 1, A)
-    if not isinstance(B, TensorBase):
-        if is_foreign(B):
-            return ask_foreign(linalg_lstsq, (A, B, rcond), {"driver": driver, "out": out})
-        B = as_tensor_argument("linalg_lstsq", "B", 2, B)
+    if process.diverted or out is not None or not isinstance(A, TensorBase) or not isinstance(B, TensorBase):
+        if (taken := divert("linalg_lstsq", (A, B, rcond, driver), out)) is not PROCEED:
+            return taken
     try:
-        if type(rcond) is not float and type(rcond) not in NUMBERS and rcond is not None:
-            rcond = plain_float(rcond)
-        A_array = A._array
-        B_array = B._array
+        rcond = rcond if type(rcond) is float or type(rcond) in NUMBERS or rcond is None else plain_float(rcond)
         solution_value, residuals_value, rank_value, singular_values_value = linalg_lstsq_kernel(
-            A_array, B_array, rcond, driver=driver
+            A._array, B._array, rcond, driver=driver
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_lstsq",
-            "A: Array; B: Array; rcond: float | None; *; driver: str | None",
-            (A, B, rcond, driver),
-        ) from None
+    except Exception as error:
+        raise refuse("linalg_lstsq", error, locals()) from None
     solution = new_tensor(as_array(solution_value))
     residuals = new_tensor(as_array(residuals_value))
     rank = new_tensor(as_array(rank_value))
     singular_values = new_tensor(as_array(singular_values_value))
-    if record and (A._requires_grad or B._requires_grad):
-        node = new_node(LinalgLstsqBackward0)
+    if (A._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinalgLstsqBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((solution, residuals, rank, singular_values))
+        node.sequence_nr, node.output_metadata = (
+            next_sequence_nr(),
+            metadata_of((solution, residuals, rank, singular_values)),
+        )
+        solution._requires_grad, solution._edge = True, (node, 0)
+        residuals._requires_grad, residuals._edge = True, (node, 1)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_B = B
         node.saved_B_version = B._counter.value if B._counter is not None else 0
         node.saved_A_shape = A._array.shape
         node.saved_B_shape = B._array.shape
-        solution._requires_grad = True
-        solution._edge = (node, 0)
-        residuals._requires_grad = True
-        residuals._edge = (node, 1)
         node.saved_solution = SavedOutput(solution, 0)
         node.saved_solution_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A, B):
-            carry_tangents(
-                (solution, residuals, rank, singular_values),
-                linalg_lstsq_tangent,
-                (
-                    A,
-                    B,
-                    rcond,
-                    driver,
-                ),
-                (
-                    A,
-                    B,
-                ),
-            )
-        note_inference((solution, residuals, rank, singular_values))
-    return (solution, residuals, rank, singular_values)
-
-
-def linalg_lstsq_tangent(result: Any, A: Any, B: Any, rcond: Any, driver: Any, A_tangent: Any, B_tangent: Any) -> Any:
-    """Tangent of linalg_lstsq."""
-    return double_pullback(
-        lambda xs: linalg_lstsq(xs[0], xs[1], rcond, driver=driver),
-        (
-            A,
-            B,
-        ),
-        (
-            A_tangent,
-            B_tangent,
-        ),
+    return (
+        finish("linalg_lstsq", (solution, residuals, rank, singular_values), locals())
+        if process.diverted
+        else (solution, residuals, rank, singular_values)
     )

@@ -5,192 +5,84 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow, zeros_like_input
-from pullback.kernels.along_dim import put_along as put_along_kernel
-from pullback.kernels.along_dim import put_reduced as put_reduced_kernel
+from pullback.kernels.along_dim import put_along as put_along_kernel, put_reduced as put_reduced_kernel
 from pullback.kernels.extrema import shares_or_nans as shares_or_nans_kernel
-from pullback.kernels.sorting import argsort as argsort_kernel
-from pullback.kernels.sorting import kthvalue as kthvalue_kernel
-from pullback.kernels.sorting import median_all as median_all_kernel
-from pullback.kernels.sorting import median_dim as median_dim_kernel
-from pullback.kernels.sorting import mode as mode_kernel
-from pullback.kernels.sorting import nanmedian_all as nanmedian_all_kernel
-from pullback.kernels.sorting import nanmedian_dim as nanmedian_dim_kernel
-from pullback.kernels.sorting import sort as sort_kernel
-from pullback.kernels.sorting import sort_stable as sort_stable_kernel
-from pullback.kernels.sorting import topk as topk_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument, plain_int
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.kernels.sorting import (
+    argsort as argsort_kernel, kthvalue as kthvalue_kernel, median_all as median_all_kernel,
+    median_dim as median_dim_kernel, mode as mode_kernel, nanmedian_all as nanmedian_all_kernel,
+    nanmedian_dim as nanmedian_dim_kernel, sort as sort_kernel, sort_stable as sort_stable_kernel,
+    topk as topk_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process, raise_stale,
+    refuse, switches, wrap_dim,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class SortBackward0(Node):
-    """Gradient of sort."""
-
+class SortBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
+    operation = "sort"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_along_kernel(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_along(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (put_along_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim),)
 
 
 def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = None, axis: Any = None) -> Any:
     """The elements in order along `dim`, and the indices they had. Equal elements keep their order."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sort, (input, dim, descending), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sort", out, sort(input, dim, descending))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sort, (input, dim, descending), {"out": out})
-        input = as_tensor_argument("sort", "input", 1, input)
-    if descending is not False and descending is not True:
-        raise not_a_bool("sort", "descending", descending)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(descending) is not bool:
+        if (taken := divert("sort", (input, dim, descending), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = sort_kernel(input_array, dim, descending)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "sort", "input: Array; dim: Dim; descending: bool", (input, dim, descending)) from None
+        values_value, indices_value = sort_kernel(input._array, dim, descending)
+    except Exception as error:
+        raise refuse("sort", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(SortBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SortBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                sort_tangent,
-                (
-                    input,
-                    dim,
-                    descending,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("sort", (values, indices), (input, dim, descending)) if process.diverted else (values, indices)
 
 
-def sort_tangent(result: Any, input: Any, dim: Any, descending: Any, input_tangent: Any) -> Any:
-    """Tangent of sort."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_along(input_tangent, indices, dim), None)
-
-
-class SortStableNode(Node):
-    """Gradient of sort_stable."""
-
+class SortStableNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
+    operation = "sort_stable"
+    shown = "SortBackward1"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_along_kernel(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_along(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-SortStableNode.__name__ = SortStableNode.__qualname__ = "SortBackward1"
+        return (put_along_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim),)
 
 
 def sort_stable(
@@ -199,145 +91,67 @@ def sort_stable(
     """As `sort`, under the name of the overload that promises stability."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sort_stable, (input, stable, dim, descending), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sort", out, sort_stable(input, stable, dim, descending))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sort_stable, (input, stable, dim, descending), {"out": out})
-        input = as_tensor_argument("sort", "input", 1, input)
-    if stable is not False and stable is not True:
-        raise not_a_bool("sort", "stable", stable)
-    if descending is not False and descending is not True:
-        raise not_a_bool("sort", "descending", descending)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or type(stable) is not bool
+        or type(descending) is not bool
+    ):
+        if (taken := divert("sort_stable", (input, stable, dim, descending), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = sort_stable_kernel(input_array, stable, dim, descending)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "sort", "input: Array; stable: bool; dim: Dim; descending: bool", (input, stable, dim, descending)
-        ) from None
+        values_value, indices_value = sort_stable_kernel(input._array, stable, dim, descending)
+    except Exception as error:
+        raise refuse("sort_stable", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(SortStableNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SortStableNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                sort_stable_tangent,
-                (
-                    input,
-                    stable,
-                    dim,
-                    descending,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
-
-
-def sort_stable_tangent(result: Any, input: Any, stable: Any, dim: Any, descending: Any, input_tangent: Any) -> Any:
-    """Tangent of sort_stable."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_along(input_tangent, indices, dim), None)
+    return finish("sort_stable", (values, indices), locals()) if process.diverted else (values, indices)
 
 
 def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = None, axis: Any = None) -> Tensor:
     """The indices that sort along `dim`."""
     if axis is not None:
         dim = axis
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(argsort, (input, dim, descending), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("argsort", out, argsort(input, dim, descending))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(argsort, (input, dim, descending), {"out": out})
-        input = as_tensor_argument("argsort", "input", 1, input)
-    if descending is not False and descending is not True:
-        raise not_a_bool("argsort", "descending", descending)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(descending) is not bool:
+        if (taken := divert("argsort", (input, dim, descending), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        computed: Any = argsort_kernel(input_array, dim, descending)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "argsort", "input: Array; dim: Dim; descending: bool", (input, dim, descending)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        computed: Any = argsort_kernel(input._array, dim, descending)
+    except Exception as error:
+        raise refuse("argsort", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("argsort", result, (input, dim, descending)) if process.diverted else result
 
 
-class TopkBackward0(Node):
-    """Gradient of topk."""
-
+class TopkBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim")
+    operation = "topk"
+    tensor_names = ("indices",)
+    value_names = ("dim",)
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_along_kernel(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_along(grad, indices, input_shape, dim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (put_along_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim),)
 
 
 def topk(
@@ -353,122 +167,53 @@ def topk(
     """The `k` largest (or smallest) elements along `dim` in order, and their indices."""
     if axis is not None:
         dim = axis
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(topk, (input, k, dim, largest, sorted), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("topk", out, topk(input, k, dim, largest, sorted))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(topk, (input, k, dim, largest, sorted), {"out": out})
-        input = as_tensor_argument("topk", "input", 1, input)
-    if largest is not False and largest is not True:
-        raise not_a_bool("topk", "largest", largest)
-    if sorted is not False and sorted is not True:
-        raise not_a_bool("topk", "sorted", sorted)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or type(largest) is not bool
+        or type(sorted) is not bool
+    ):
+        if (taken := divert("topk", (input, k, dim, largest, sorted), out)) is not PROCEED:
+            return taken
     try:
-        if type(k) is not int:
-            k = plain_int(k)
+        k = k if type(k) is int else plain_int(k)
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = topk_kernel(input_array, k, dim, largest, sorted)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "topk",
-            "input: Array; k: int; dim: Dim; largest: bool; sorted: bool",
-            (input, k, dim, largest, sorted),
-        ) from None
+        values_value, indices_value = topk_kernel(input._array, k, dim, largest, sorted)
+    except Exception as error:
+        raise refuse("topk", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(TopkBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TopkBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                topk_tangent,
-                (
-                    input,
-                    k,
-                    dim,
-                    largest,
-                    sorted,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("topk", (values, indices), locals()) if process.diverted else (values, indices)
 
 
-def topk_tangent(result: Any, input: Any, k: Any, dim: Any, largest: Any, sorted: Any, input_tangent: Any) -> Any:
-    """Tangent of topk."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_along(input_tangent, indices, dim), None)
-
-
-class KthvalueBackward0(Node):
-    """Gradient of kthvalue."""
-
+class KthvalueBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "kthvalue"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def kthvalue(
@@ -486,316 +231,127 @@ def kthvalue(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(kthvalue, (input, k, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("kthvalue", out, kthvalue(input, k, dim, keepdim), input)
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(kthvalue, (input, k, dim, keepdim), {"out": out})
-        input = as_tensor_argument("kthvalue", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("kthvalue", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("kthvalue", (input, k, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
-        if type(k) is not int:
-            k = plain_int(k)
+        k = k if type(k) is int else plain_int(k)
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = kthvalue_kernel(input_array, k, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "kthvalue", "input: Array; k: int; dim: Dim; keepdim: bool", (input, k, dim, keepdim)
-        ) from None
+        values_value, indices_value = kthvalue_kernel(input._array, k, dim, keepdim)
+    except Exception as error:
+        raise refuse("kthvalue", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(KthvalueBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(KthvalueBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                kthvalue_tangent,
-                (
-                    input,
-                    k,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("kthvalue", (values, indices), (input, k, dim, keepdim)) if process.diverted else (values, indices)
 
 
-def kthvalue_tangent(result: Any, input: Any, k: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of kthvalue."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
-
-
-class MedianAllNode(Node):
-    """Gradient of median_all."""
-
+class MedianAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "median_all"
+    shown = "MedianBackward0"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = grad * shares_or_nans_kernel(input, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * F.shares_or_nans(input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-MedianAllNode.__name__ = MedianAllNode.__qualname__ = "MedianBackward0"
+        return (grads[0] * shares_or_nans_kernel(input._array, result._array),)
 
 
 def median_all(input: Tensor, *, out: Any = None) -> Tensor:
     """The lower of the middle elements, NaN if there is one."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(median_all, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("median", out, median_all(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(median_all, (input,), {"out": out})
-        input = as_tensor_argument("median", "input", 1, input)
-    input_array = input._array
-    computed: Any = median_all_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("median_all", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = median_all_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MedianAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MedianAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, median_all_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("median_all", result, (input,)) if process.diverted else result
 
 
-def median_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of median_all."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
-
-
-class NanmedianAllNode(Node):
-    """Gradient of nanmedian_all."""
-
+class NanmedianAllNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "nanmedian_all"
+    shown = "NanmedianBackward0"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = grad * shares_or_nans_kernel(input, result)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * F.shares_or_nans(input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-NanmedianAllNode.__name__ = NanmedianAllNode.__qualname__ = "NanmedianBackward0"
+        return (grads[0] * shares_or_nans_kernel(input._array, result._array),)
 
 
 def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
     """The lower of the middle elements that are numbers."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nanmedian_all, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nanmedian", out, nanmedian_all(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nanmedian_all, (input,), {"out": out})
-        input = as_tensor_argument("nanmedian", "input", 1, input)
-    input_array = input._array
-    computed: Any = nanmedian_all_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("nanmedian_all", (input,), out)) is not PROCEED:
+            return taken
+    computed: Any = nanmedian_all_kernel(input._array)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NanmedianAllNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NanmedianAllNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, nanmedian_all_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("nanmedian_all", result, (input,)) if process.diverted else result
 
 
-def nanmedian_all_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of nanmedian_all."""
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
-
-
-class MedianDimNode(Node):
-    """Gradient of median_dim."""
-
+class MedianDimNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "median_dim"
+    shown = "MedianBackward1"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-MedianDimNode.__name__ = MedianDimNode.__qualname__ = "MedianBackward1"
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def median_dim(
@@ -806,115 +362,48 @@ def median_dim(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(median_dim, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("median", out, median_dim(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(median_dim, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("median", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("median", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("median_dim", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = median_dim_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "median", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
+        values_value, indices_value = median_dim_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("median_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(MedianDimNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MedianDimNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                median_dim_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("median_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
 
 
-def median_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of median_dim."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
-
-
-class NanmedianDimNode(Node):
-    """Gradient of nanmedian_dim."""
-
+class NanmedianDimNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "nanmedian_dim"
+    shown = "NanmedianBackward1"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
-
-
-NanmedianDimNode.__name__ = NanmedianDimNode.__qualname__ = "NanmedianBackward1"
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def nanmedian_dim(
@@ -925,112 +414,47 @@ def nanmedian_dim(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(nanmedian_dim, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("nanmedian", out, nanmedian_dim(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(nanmedian_dim, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("nanmedian", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("nanmedian", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("nanmedian_dim", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = nanmedian_dim_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "nanmedian", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
+        values_value, indices_value = nanmedian_dim_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("nanmedian_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(NanmedianDimNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NanmedianDimNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                nanmedian_dim_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
+    return finish("nanmedian_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
 
 
-def nanmedian_dim_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of nanmedian_dim."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
-
-
-class ModeBackward0(Node):
-    """Gradient of mode."""
-
+class ModeBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("indices", "dim", "keepdim")
+    operation = "mode"
+    tensor_names = ("indices",)
+    value_names = ("dim", "keepdim")
+    fact_names = ("input_shape",)
     fresh = (True,)
     output_count = 2
-    saved_indices: Any = None
-    saved_indices_version: int = -1
-    saved_dim: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        indices = indices._array
-        grad_of_input = put_reduced_kernel(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        indices = self.unpack("indices")
-        grad_of_input = F.put_reduced(grad, indices, input_shape, dim, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_indices = None
+        return (
+            put_reduced_kernel(grads[0], indices._array, self.saved_input_shape, self.saved_dim, self.saved_keepdim),
+        )
 
 
 def mode(
@@ -1041,62 +465,24 @@ def mode(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mode, (input, dim, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mode", out, mode(input, dim, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mode, (input, dim, keepdim), {"out": out})
-        input = as_tensor_argument("mode", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("mode", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("mode", (input, dim, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
-        input_array = input._array
-        values_value, indices_value = mode_kernel(input_array, dim, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "mode", "input: Array; dim: Dim; keepdim: bool", (input, dim, keepdim)) from None
+        values_value, indices_value = mode_kernel(input._array, dim, keepdim)
+    except Exception as error:
+        raise refuse("mode", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if record and (input._requires_grad):
-        node = new_node(ModeBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((values, indices))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ModeBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
+        values._requires_grad, values._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        values._requires_grad = True
-        values._edge = (node, 0)
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (values, indices),
-                mode_tangent,
-                (
-                    input,
-                    dim,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((values, indices))
-    return (values, indices)
-
-
-def mode_tangent(result: Any, input: Any, dim: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of mode."""
-    indices = result[1]
-    if input_tangent is None:
-        input_tangent = zeros_like_input(input)
-    return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
+    return finish("mode", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)

@@ -5,86 +5,63 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays_to_float, promote_to_float, widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import derivative_not_implemented, graph_freed
-from pullback.generated.array_formulas import gamma_density as gamma_density_kernel
-from pullback.generated.array_formulas import i1_grad as i1_grad_kernel
-from pullback.generated.array_formulas import i1e_grad as i1e_grad_kernel
-from pullback.generated.array_formulas import mvlgamma_slope as mvlgamma_slope_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, forward_not_implemented, sum_of_terms, tangents_flow
 from pullback.kernels.bitwise import logical_and as logical_and_kernel
-from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.clamping import drop_where as drop_where_kernel
 from pullback.kernels.complex_numbers import sgn as sgn_kernel
-from pullback.kernels.exponential import exp as exp_kernel
-from pullback.kernels.exponential import log as log_kernel
-from pullback.kernels.exponential import log1p as log1p_kernel
-from pullback.kernels.overwriting import overwriting
-from pullback.kernels.special import entr as entr_kernel
-from pullback.kernels.special import erf as erf_kernel
-from pullback.kernels.special import erfc as erfc_kernel
-from pullback.kernels.special import erfcx as erfcx_kernel
-from pullback.kernels.special import erfinv as erfinv_kernel
-from pullback.kernels.special import log_ndtr as log_ndtr_kernel
-from pullback.kernels.special import log_ndtr_slope as log_ndtr_slope_kernel
-from pullback.kernels.special import ndtr as ndtr_kernel
-from pullback.kernels.special import ndtri as ndtri_kernel
-from pullback.kernels.special import xlog1py as xlog1py_kernel
-from pullback.kernels.special import xlogy as xlogy_kernel
+from pullback.kernels.exponential import exp as exp_kernel, log as log_kernel, log1p as log1p_kernel
+from pullback.kernels.special import (
+    entr as entr_kernel, erf as erf_kernel, erfc as erfc_kernel, erfcx as erfcx_kernel, erfinv as erfinv_kernel,
+    log_ndtr as log_ndtr_kernel, log_ndtr_slope as log_ndtr_slope_kernel, ndtr as ndtr_kernel, ndtri as ndtri_kernel,
+    xlog1py as xlog1py_kernel, xlogy as xlogy_kernel,
+)  # fmt: skip
 from pullback.kernels.special_airy import airy_ai as airy_ai_kernel
-from pullback.kernels.special_bessel import bessel_j0 as bessel_j0_kernel
-from pullback.kernels.special_bessel import bessel_j1 as bessel_j1_kernel
-from pullback.kernels.special_bessel import bessel_y0 as bessel_y0_kernel
-from pullback.kernels.special_bessel import bessel_y1 as bessel_y1_kernel
-from pullback.kernels.special_bessel import spherical_bessel_j0 as spherical_bessel_j0_kernel
-from pullback.kernels.special_bessel_modified import i0 as i0_kernel
-from pullback.kernels.special_bessel_modified import i0e as i0e_kernel
-from pullback.kernels.special_bessel_modified import i1 as i1_kernel
-from pullback.kernels.special_bessel_modified import i1e as i1e_kernel
-from pullback.kernels.special_bessel_modified import modified_bessel_i0 as modified_bessel_i0_kernel
-from pullback.kernels.special_bessel_modified import modified_bessel_i1 as modified_bessel_i1_kernel
-from pullback.kernels.special_bessel_modified import modified_bessel_k0 as modified_bessel_k0_kernel
-from pullback.kernels.special_bessel_modified import modified_bessel_k1 as modified_bessel_k1_kernel
-from pullback.kernels.special_bessel_modified import scaled_modified_bessel_k0 as scaled_modified_bessel_k0_kernel
-from pullback.kernels.special_bessel_modified import scaled_modified_bessel_k1 as scaled_modified_bessel_k1_kernel
-from pullback.kernels.special_gamma import digamma as digamma_kernel
-from pullback.kernels.special_gamma import lgamma as lgamma_kernel
-from pullback.kernels.special_gamma import mvlgamma as mvlgamma_kernel
-from pullback.kernels.special_gamma import polygamma as polygamma_kernel
-from pullback.kernels.special_gamma import zeta as zeta_kernel
-from pullback.kernels.special_incomplete_gamma import igamma as igamma_kernel
-from pullback.kernels.special_incomplete_gamma import igammac as igammac_kernel
-from pullback.kernels.special_polynomials import chebyshev_polynomial_t as chebyshev_polynomial_t_kernel
-from pullback.kernels.special_polynomials import chebyshev_polynomial_u as chebyshev_polynomial_u_kernel
-from pullback.kernels.special_polynomials import chebyshev_polynomial_v as chebyshev_polynomial_v_kernel
-from pullback.kernels.special_polynomials import chebyshev_polynomial_w as chebyshev_polynomial_w_kernel
-from pullback.kernels.special_polynomials import hermite_polynomial_h as hermite_polynomial_h_kernel
-from pullback.kernels.special_polynomials import hermite_polynomial_he as hermite_polynomial_he_kernel
-from pullback.kernels.special_polynomials import laguerre_polynomial_l as laguerre_polynomial_l_kernel
-from pullback.kernels.special_polynomials import legendre_polynomial_p as legendre_polynomial_p_kernel
-from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_t as shifted_chebyshev_polynomial_t_kernel
-from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_u as shifted_chebyshev_polynomial_u_kernel
-from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_v as shifted_chebyshev_polynomial_v_kernel
-from pullback.kernels.special_polynomials import shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import as_tensor_argument, plain_int, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.special_bessel import (
+    bessel_j0 as bessel_j0_kernel, bessel_j1 as bessel_j1_kernel, bessel_y0 as bessel_y0_kernel,
+    bessel_y1 as bessel_y1_kernel, spherical_bessel_j0 as spherical_bessel_j0_kernel,
+)  # fmt: skip
+from pullback.kernels.special_bessel_modified import (
+    i0 as i0_kernel, i0e as i0e_kernel, i1 as i1_kernel, i1e as i1e_kernel,
+    modified_bessel_i0 as modified_bessel_i0_kernel, modified_bessel_i1 as modified_bessel_i1_kernel,
+    modified_bessel_k0 as modified_bessel_k0_kernel, modified_bessel_k1 as modified_bessel_k1_kernel,
+    scaled_modified_bessel_k0 as scaled_modified_bessel_k0_kernel,
+    scaled_modified_bessel_k1 as scaled_modified_bessel_k1_kernel,
+)  # fmt: skip
+from pullback.kernels.special_gamma import (
+    digamma as digamma_kernel, lgamma as lgamma_kernel, mvlgamma as mvlgamma_kernel, polygamma as polygamma_kernel,
+    zeta as zeta_kernel,
+)  # fmt: skip
+from pullback.kernels.special_incomplete_gamma import igamma as igamma_kernel, igammac as igammac_kernel
+from pullback.kernels.special_polynomials import (
+    chebyshev_polynomial_t as chebyshev_polynomial_t_kernel, chebyshev_polynomial_u as chebyshev_polynomial_u_kernel,
+    chebyshev_polynomial_v as chebyshev_polynomial_v_kernel, chebyshev_polynomial_w as chebyshev_polynomial_w_kernel,
+    hermite_polynomial_h as hermite_polynomial_h_kernel, hermite_polynomial_he as hermite_polynomial_he_kernel,
+    laguerre_polynomial_l as laguerre_polynomial_l_kernel, legendre_polynomial_p as legendre_polynomial_p_kernel,
+    shifted_chebyshev_polynomial_t as shifted_chebyshev_polynomial_t_kernel,
+    shifted_chebyshev_polynomial_u as shifted_chebyshev_polynomial_u_kernel,
+    shifted_chebyshev_polynomial_v as shifted_chebyshev_polynomial_v_kernel,
+    shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    gamma_density as gamma_density_kernel, i1_grad as i1_grad_kernel, i1e_grad as i1e_grad_kernel,
+    mvlgamma_slope as mvlgamma_slope_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
+    derivative_not_implemented, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr,
+    overwrite, overwriting, plain_int, process, promote_arrays_to_float, promote_to_float, raise_stale, refuse,
+    shapes_and_dtypes, sum_to_like, switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+erf_overwriting = overwriting(erf_kernel)
+erfc_overwriting = overwriting(erfc_kernel)
+erfinv_overwriting = overwriting(erfinv_kernel)
+xlogy_overwriting = overwriting(xlogy_kernel)
+lgamma_overwriting = overwriting(lgamma_kernel)
+digamma_overwriting = overwriting(digamma_kernel)
+igamma_overwriting = overwriting(igamma_kernel)
+igammac_overwriting = overwriting(igammac_kernel)
+i0_overwriting = overwriting(i0_kernel)
 
 
 @native
@@ -92,113 +69,45 @@ def erf_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(-input * input) * 1.1283791670955126
 
 
-class ErfBackward0(Node):
-    """Gradient of erf."""
-
+class ErfBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "erf"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = erf_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.exp(-input * input) * 1.1283791670955126
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (erf_grad_of_input(grads[0], input._array, owned),)
 
 
 def erf(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the error function."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(erf, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("erf", out, erf(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(erf, (input,), {"out": out})
-        input = as_tensor_argument("erf", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("erf", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = erf_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ErfBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ErfBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, erf_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-erf_overwriting = overwriting(erf_kernel)
+    return finish("erf", result, (input,)) if process.diverted else result
 
 
 def erf_(input: Tensor) -> Tensor:
     """In-place version of erf."""
-    if overwrite(erf_overwriting, input):
-        return input
-    return in_place(
-        erf,
-        input,
-    )
-
-
-def erf_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of erf."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.exp(-input * input) * 1.1283791670955126))
-    return sum_of_terms(terms, result)
+    return input if overwrite(erf_overwriting, input) else in_place(erf, input)
 
 
 @native
@@ -206,113 +115,45 @@ def erfc_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(-input * input) * -1.1283791670955126
 
 
-class ErfcBackward0(Node):
-    """Gradient of erfc."""
-
+class ErfcBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "erfc"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = erfc_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.exp(-input * input) * -1.1283791670955126
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (erfc_grad_of_input(grads[0], input._array, owned),)
 
 
 def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute 1 - erf(input), accurate where that is tiny."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(erfc, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("erfc", out, erfc(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(erfc, (input,), {"out": out})
-        input = as_tensor_argument("erfc", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("erfc", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = erfc_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ErfcBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ErfcBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, erfc_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-erfc_overwriting = overwriting(erfc_kernel)
+    return finish("erfc", result, (input,)) if process.diverted else result
 
 
 def erfc_(input: Tensor) -> Tensor:
     """In-place version of erfc."""
-    if overwrite(erfc_overwriting, input):
-        return input
-    return in_place(
-        erfc,
-        input,
-    )
-
-
-def erfc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of erfc."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.exp(-input * input) * -1.1283791670955126))
-    return sum_of_terms(terms, result)
+    return input if overwrite(erfc_overwriting, input) else in_place(erfc, input)
 
 
 @native
@@ -320,115 +161,46 @@ def erfcx_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False)
     return grad * (2 * input * result - 1.1283791670955126)
 
 
-class ErfcxNode(Node):
-    """Gradient of erfcx."""
-
+class ErfcxNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "erfcx"
+    shown = "SpecialErfcxBackward0"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = erfcx_grad_of_input(grad, input, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * (2 * input * result - 1.1283791670955126)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-ErfcxNode.__name__ = ErfcxNode.__qualname__ = "SpecialErfcxBackward0"
+        return (erfcx_grad_of_input(grads[0], input._array, result._array, owned),)
 
 
 def erfcx(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute exp(input**2) * erfc(input)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(erfcx, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("erfcx", out, erfcx(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(erfcx, (input,), {"out": out})
-        input = as_tensor_argument("erfcx", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("erfcx", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = erfcx_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ErfcxNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ErfcxNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, erfcx_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def erfcx_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of erfcx."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (2 * input * result - 1.1283791670955126)))
-    return sum_of_terms(terms, result)
+    return finish("erfcx", result, (input,)) if process.diverted else result
 
 
 @native
@@ -436,112 +208,45 @@ def erfinv_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(result * result) * 0.886226925452758
 
 
-class ErfinvBackward0(Node):
-    """Gradient of erfinv."""
-
+class ErfinvBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "erfinv"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = erfinv_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * F.exp(result * result) * 0.886226925452758
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (erfinv_grad_of_input(grads[0], result._array, owned),)
 
 
 def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the inverse of erf; nan outside [-1, 1]."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(erfinv, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("erfinv", out, erfinv(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(erfinv, (input,), {"out": out})
-        input = as_tensor_argument("erfinv", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("erfinv", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = erfinv_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(ErfinvBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ErfinvBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, erfinv_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-erfinv_overwriting = overwriting(erfinv_kernel)
+    return finish("erfinv", result, (input,)) if process.diverted else result
 
 
 def erfinv_(input: Tensor) -> Tensor:
     """In-place version of erfinv."""
-    if overwrite(erfinv_overwriting, input):
-        return input
-    return in_place(
-        erfinv,
-        input,
-    )
-
-
-def erfinv_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of erfinv."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.exp(result * result) * 0.886226925452758))
-    return sum_of_terms(terms, result)
+    return input if overwrite(erfinv_overwriting, input) else in_place(erfinv, input)
 
 
 @native
@@ -549,199 +254,77 @@ def ndtr_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(input * input / -2) * 0.3989422804014327
 
 
-class NdtrBackward0(Node):
-    """Gradient of ndtr."""
-
+class NdtrBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "ndtr"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = ndtr_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.exp(input * input / -2) * 0.3989422804014327
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (ndtr_grad_of_input(grads[0], input._array, owned),)
 
 
 def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the standard normal distribution function."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ndtr, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("ndtr", out, ndtr(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ndtr, (input,), {"out": out})
-        input = as_tensor_argument("ndtr", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("ndtr", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = ndtr_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NdtrBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NdtrBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, ndtr_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("ndtr", result, (input,)) if process.diverted else result
 
 
-def ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of ndtr."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.exp(input * input / -2) * 0.3989422804014327))
-    return sum_of_terms(terms, result)
-
-
-class LogNdtrNode(Node):
-    """Gradient of log_ndtr."""
-
+class LogNdtrNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "log_ndtr"
+    shown = "SpecialLogNdtrBackward0"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * log_ndtr_slope_kernel(input)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.log_ndtr_slope(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-LogNdtrNode.__name__ = LogNdtrNode.__qualname__ = "SpecialLogNdtrBackward0"
+        return (grads[0] * log_ndtr_slope_kernel(input._array),)
 
 
 def log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the logarithm of the standard normal distribution function."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(log_ndtr, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("log_ndtr", out, log_ndtr(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(log_ndtr, (input,), {"out": out})
-        input = as_tensor_argument("log_ndtr", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("log_ndtr", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = log_ndtr_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LogNdtrNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LogNdtrNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, log_ndtr_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def log_ndtr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of log_ndtr."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.log_ndtr_slope(input)))
-    return sum_of_terms(terms, result)
+    return finish("log_ndtr", result, (input,)) if process.diverted else result
 
 
 @native
@@ -749,102 +332,41 @@ def ndtri_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(result * result / 2) * 2.5066282746310002
 
 
-class NdtriNode(Node):
-    """Gradient of ndtri."""
-
+class NdtriNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "ndtri"
+    shown = "SpecialNdtriBackward0"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = ndtri_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * F.exp(result * result / 2) * 2.5066282746310002
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
-
-
-NdtriNode.__name__ = NdtriNode.__qualname__ = "SpecialNdtriBackward0"
+        return (ndtri_grad_of_input(grads[0], result._array, owned),)
 
 
 def ndtri(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the standard normal quantile; nan outside [0, 1]."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(ndtri, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("ndtri", out, ndtri(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(ndtri, (input,), {"out": out})
-        input = as_tensor_argument("ndtri", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("ndtri", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = ndtri_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(NdtriNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(NdtriNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, ndtri_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def ndtri_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of ndtri."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.exp(result * result / 2) * 2.5066282746310002))
-    return sum_of_terms(terms, result)
+    return finish("ndtri", result, (input,)) if process.diverted else result
 
 
 @native
@@ -852,103 +374,41 @@ def entr_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * (-log_kernel(input) - 1)
 
 
-class EntrNode(Node):
-    """Gradient of entr."""
-
+class EntrNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "entr"
+    shown = "SpecialEntrBackward0"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = entr_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * (-F.log(input) - 1)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-
-
-EntrNode.__name__ = EntrNode.__qualname__ = "SpecialEntrBackward0"
+        return (entr_grad_of_input(grads[0], input._array, owned),)
 
 
 def entr(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute -input * log(input): 0 at zero, -inf below."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(entr, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("entr", out, entr(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(entr, (input,), {"out": out})
-        input = as_tensor_argument("entr", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("entr", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = entr_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(EntrNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(EntrNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, entr_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def entr_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of entr."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (-F.log(input) - 1)))
-    return sum_of_terms(terms, result)
+    return finish("entr", result, (input,)) if process.diverted else result
 
 
 @native
@@ -961,121 +421,45 @@ def xlogy_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) 
     return grad * input / other
 
 
-class XlogyBackward0(Node):
-    """Gradient of xlogy."""
-
+class XlogyBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "xlogy"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = xlogy_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = xlogy_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = xlogy_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = grad * input / other
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = xlogy_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute input * log(other), and 0 where input is 0 unless other is nan."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(xlogy, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("xlogy", out, xlogy(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(xlogy, (input, other), {"out": out})
-        input = as_tensor_argument("xlogy", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(xlogy, (input, other), {"out": out})
-        other = as_tensor_argument("xlogy", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("xlogy", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1085,72 +469,29 @@ def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = xlogy_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("xlogy", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(XlogyBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(XlogyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                xlogy_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-xlogy_overwriting = overwriting(xlogy_kernel)
+    return finish("xlogy", result, (input, other)) if process.diverted else result
 
 
 def xlogy_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of xlogy."""
-    if overwrite(xlogy_overwriting, input, other):
-        return input
-    return in_place(xlogy, input, other)
-
-
-def xlogy_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of xlogy."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other))))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * input / other))
-    return sum_of_terms(terms, result)
+    return input if overwrite(xlogy_overwriting, input, other) else in_place(xlogy, input, other)
 
 
 @native
@@ -1163,124 +504,46 @@ def xlog1py_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False
     return grad * input / (other + 1)
 
 
-class Xlog1pyNode(Node):
-    """Gradient of xlog1py."""
-
+class Xlog1pyNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "xlog1py"
+    shown = "SpecialXlog1PyBackward0"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_input = xlog1py_grad_of_input(grad, input, other, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = xlog1py_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = xlog1py_grad_of_other(grad, input, other, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_input = F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(other))
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = grad * input / (other + 1)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-
-
-Xlog1pyNode.__name__ = Xlog1pyNode.__qualname__ = "SpecialXlog1PyBackward0"
+            grad_of_other = xlog1py_grad_of_other(grad, input._array, other._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def xlog1py(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(xlog1py, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("xlog1py", out, xlog1py(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(xlog1py, (input, other), {"out": out})
-        input = as_tensor_argument("xlog1py", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(xlog1py, (input, other), {"out": out})
-        other = as_tensor_argument("xlog1py", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("xlog1py", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1290,62 +553,24 @@ def xlog1py(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = xlog1py_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("xlog1py", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(Xlog1pyNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(Xlog1pyNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                xlog1py_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def xlog1py_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of xlog1py."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(other))))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * input / (other + 1)))
-    return sum_of_terms(terms, result)
+    return finish("xlog1py", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -1353,439 +578,170 @@ def lgamma_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * digamma_kernel(input)
 
 
-class LgammaBackward0(Node):
-    """Gradient of lgamma."""
-
+class LgammaBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "lgamma"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = lgamma_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.digamma(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (lgamma_grad_of_input(grads[0], input._array, owned),)
 
 
 def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute log(abs(gamma(input))); inf at the poles."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(lgamma, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("lgamma", out, lgamma(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(lgamma, (input,), {"out": out})
-        input = as_tensor_argument("lgamma", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("lgamma", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = lgamma_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(LgammaBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(LgammaBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, lgamma_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-lgamma_overwriting = overwriting(lgamma_kernel)
+    return finish("lgamma", result, (input,)) if process.diverted else result
 
 
 def lgamma_(input: Tensor) -> Tensor:
     """In-place version of lgamma."""
-    if overwrite(lgamma_overwriting, input):
-        return input
-    return in_place(
-        lgamma,
-        input,
-    )
+    return input if overwrite(lgamma_overwriting, input) else in_place(lgamma, input)
 
 
-def lgamma_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of lgamma."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.digamma(input)))
-    return sum_of_terms(terms, result)
-
-
-class DigammaBackward0(Node):
-    """Gradient of digamma."""
-
+class DigammaBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "digamma"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * polygamma_kernel(1, input)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.polygamma(1, input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (grads[0] * polygamma_kernel(1, input._array),)
 
 
 def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the derivative of lgamma; -inf at 0, inf at -0.0, nan at the negative integers."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(digamma, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("digamma", out, digamma(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(digamma, (input,), {"out": out})
-        input = as_tensor_argument("digamma", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("digamma", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = digamma_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(DigammaBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(DigammaBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, digamma_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-digamma_overwriting = overwriting(digamma_kernel)
+    return finish("digamma", result, (input,)) if process.diverted else result
 
 
 def digamma_(input: Tensor) -> Tensor:
     """In-place version of digamma."""
-    if overwrite(digamma_overwriting, input):
-        return input
-    return in_place(
-        digamma,
-        input,
-    )
+    return input if overwrite(digamma_overwriting, input) else in_place(digamma, input)
 
 
-def digamma_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of digamma."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.polygamma(1, input)))
-    return sum_of_terms(terms, result)
-
-
-class PolygammaBackward0(Node):
-    """Gradient of polygamma."""
-
+class PolygammaBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "n")
-    public_names = {"input": "self"}
+    operation = "polygamma"
+    tensor_names = ("input",)
+    value_names = ("n",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_n: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        n = self.saved_n
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * polygamma_kernel(n + 1, input)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        n = self.saved_n
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.polygamma(n + 1, input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (grads[0] * polygamma_kernel(self.saved_n + 1, input._array),)
 
 
 def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the n-th derivative of digamma."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(polygamma, (n, input), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("polygamma", out, polygamma(n, input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(polygamma, (n, input), {"out": out})
-        input = as_tensor_argument("polygamma", "input", 2, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("polygamma", (n, input), out)) is not PROCEED:
+            return taken
     try:
-        if type(n) is not int:
-            n = plain_int(n)
+        n = n if type(n) is int else plain_int(n)
         input_array = input._array
         if input_array.dtype.kind not in "fc":
             input_array = promote_to_float(input_array)
         computed: Any = polygamma_kernel(n, input_array)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "polygamma", "n: int; input: Array", (n, input)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("polygamma", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(PolygammaBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(PolygammaBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_n = n
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                polygamma_tangent,
-                (
-                    n,
-                    input,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("polygamma", result, (n, input)) if process.diverted else result
 
 
-def polygamma_tangent(result: Any, n: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of polygamma."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.polygamma(n + 1, input)))
-    return sum_of_terms(terms, result)
-
-
-class MvlgammaBackward0(Node):
-    """Gradient of mvlgamma."""
-
+class MvlgammaBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "p")
-    public_names = {"input": "self"}
+    operation = "mvlgamma"
+    tensor_names = ("input",)
+    value_names = ("p",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_p: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        p = self.saved_p
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * mvlgamma_slope_kernel(input, p)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        p = self.saved_p
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.mvlgamma_slope(input, p)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (grads[0] * mvlgamma_slope_kernel(input._array, self.saved_p),)
 
 
 def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     """Compute the logarithm of the multivariate gamma function of dimension p."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(mvlgamma, (input, p), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("mvlgamma", out, mvlgamma(input, p))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(mvlgamma, (input, p), {"out": out})
-        input = as_tensor_argument("mvlgamma", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("mvlgamma", (input, p), out)) is not PROCEED:
+            return taken
     try:
-        if type(p) is not int:
-            p = plain_int(p)
+        p = p if type(p) is int else plain_int(p)
         input_array = input._array
         if input_array.dtype.kind not in "fc":
             input_array = promote_to_float(input_array)
         computed: Any = mvlgamma_kernel(input_array, p)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(error, "mvlgamma", "input: Array; p: int", (input, p)) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("mvlgamma", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(MvlgammaBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MvlgammaBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_p = p
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                mvlgamma_tangent,
-                (
-                    input,
-                    p,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("mvlgamma", result, (input, p)) if process.diverted else result
 
 
 def mvlgamma_(input: Tensor, p: Any) -> Tensor:
@@ -1793,41 +749,18 @@ def mvlgamma_(input: Tensor, p: Any) -> Tensor:
     return in_place(mvlgamma, input, p)
 
 
-def mvlgamma_tangent(result: Any, input: Any, p: Any, input_tangent: Any) -> Any:
-    """Tangent of mvlgamma."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.mvlgamma_slope(input, p)))
-    return sum_of_terms(terms, result)
-
-
-class ZetaNode(Node):
-    """Gradient of zeta."""
-
+class ZetaNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "zeta"
+    shown = "SpecialZetaBackward0"
+    tensor_names = ("input", "other")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             raise derivative_not_implemented("zeta")
         if edges[1] is not None:
@@ -1835,71 +768,20 @@ class ZetaNode(Node):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = -grad * input * zeta_kernel(input + 1, other)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("zeta")
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -grad * input * F.zeta(input + 1, other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-
-
-ZetaNode.__name__ = ZetaNode.__qualname__ = "SpecialZetaBackward0"
+            grad_of_other = -grad * input * zeta_kernel(input + 1, other._array)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def zeta(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input: inf at input 1, nan below."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(zeta, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("zeta", out, zeta(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(zeta, (input, other), {"out": out})
-        input = as_tensor_argument("zeta", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(zeta, (input, other), {"out": out})
-        other = as_tensor_argument("zeta", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("zeta", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1909,57 +791,26 @@ def zeta(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = zeta_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("zeta", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(ZetaNode)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(ZetaNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                zeta_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-def zeta_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of zeta."""
-    raise forward_not_implemented("zeta")
+    return finish("zeta", result, (input, other)) if process.diverted else result
 
 
 @native
@@ -1967,101 +818,37 @@ def igamma_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False)
     return grad * gamma_density_kernel(input, other)
 
 
-class IgammaBackward0(Node):
-    """Gradient of igamma."""
-
+class IgammaBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "igamma"
+    tensor_names = ("input", "other")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             raise derivative_not_implemented("igamma: input")
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = igamma_grad_of_other(grad, input, other, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("igamma: input")
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = grad * F.gamma_density(input, other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = igamma_grad_of_other(grad, input._array, other._array, owned and edges[0] is None)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute the lower regularised incomplete gamma function P(input, other)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(igamma, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("igamma", out, igamma(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(igamma, (input, other), {"out": out})
-        input = as_tensor_argument("igamma", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(igamma, (input, other), {"out": out})
-        other = as_tensor_argument("igamma", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("igamma", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -2071,67 +858,31 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = igamma_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("igamma", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(IgammaBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IgammaBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                igamma_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-igamma_overwriting = overwriting(igamma_kernel)
+    return finish("igamma", result, (input, other)) if process.diverted else result
 
 
 def igamma_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of igamma."""
-    if overwrite(igamma_overwriting, input, other):
-        return input
-    return in_place(igamma, input, other)
-
-
-def igamma_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of igamma."""
-    raise forward_not_implemented("igamma")
+    return input if overwrite(igamma_overwriting, input, other) else in_place(igamma, input, other)
 
 
 @native
@@ -2139,101 +890,37 @@ def igammac_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False
     return -grad * gamma_density_kernel(input, other)
 
 
-class IgammacBackward0(Node):
-    """Gradient of igammac."""
-
+class IgammacBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "igammac"
+    tensor_names = ("input", "other")
     fresh = (False, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             raise derivative_not_implemented("igammac: input")
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
-            grad_of_other = igammac_grad_of_other(grad, input, other, owned and edges[0] is None)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            raise derivative_not_implemented("igammac: input")
-        if edges[1] is not None:
-            input = self.unpack("input")
-            other = self.unpack("other")
-            grad_of_other = -grad * F.gamma_density(input, other)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            grad_of_other = igammac_grad_of_other(grad, input._array, other._array, owned and edges[0] is None)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute the upper regularised incomplete gamma function Q(input, other) = 1 - P."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(igammac, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("igammac", out, igammac(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(igammac, (input, other), {"out": out})
-        input = as_tensor_argument("igammac", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(igammac, (input, other), {"out": out})
-        other = as_tensor_argument("igammac", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("igammac", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -2243,838 +930,372 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = igammac_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("igammac", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(IgammacBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(IgammacBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if other._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                igammac_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-igammac_overwriting = overwriting(igammac_kernel)
+    return finish("igammac", result, (input, other)) if process.diverted else result
 
 
 def igammac_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of igammac."""
-    if overwrite(igammac_overwriting, input, other):
-        return input
-    return in_place(igammac, input, other)
+    return input if overwrite(igammac_overwriting, input, other) else in_place(igammac, input, other)
 
 
-def igammac_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of igammac."""
-    raise forward_not_implemented("igammac")
-
-
-class I0Backward0(Node):
-    """Gradient of i0."""
-
+class I0Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "i0"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * i1_kernel(input)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * F.i1(input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (grads[0] * i1_kernel(input._array),)
 
 
 def i0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the modified Bessel function of the first kind of order 0."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(i0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("i0", out, i0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(i0, (input,), {"out": out})
-        input = as_tensor_argument("i0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("i0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = i0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(I0Backward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(I0Backward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, i0_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-i0_overwriting = overwriting(i0_kernel)
+    return finish("i0", result, (input,)) if process.diverted else result
 
 
 def i0_(input: Tensor) -> Tensor:
     """In-place version of i0."""
-    if overwrite(i0_overwriting, input):
-        return input
-    return in_place(
-        i0,
-        input,
-    )
+    return input if overwrite(i0_overwriting, input) else in_place(i0, input)
 
 
-def i0_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of i0."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * F.i1(input)))
-    return sum_of_terms(terms, result)
-
-
-class I0eNode(Node):
-    """Gradient of i0e."""
-
+class I0eNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
+    operation = "i0e"
+    shown = "SpecialI0EBackward0"
+    tensor_names = ("input", "result")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = grad * (i1e_kernel(input) - sgn_kernel(input) * result)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = grad * (F.i1e(input) - F.sgn(input) * result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-I0eNode.__name__ = I0eNode.__qualname__ = "SpecialI0EBackward0"
+        return (grads[0] * (i1e_kernel(input) - sgn_kernel(input) * result._array),)
 
 
 def i0e(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute exp(-abs(input)) * i0(input)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(i0e, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("i0e", out, i0e(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(i0e, (input,), {"out": out})
-        input = as_tensor_argument("i0e", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("i0e", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = i0e_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(I0eNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(I0eNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, i0e_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("i0e", result, (input,)) if process.diverted else result
 
 
-def i0e_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of i0e."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (F.i1e(input) - F.sgn(input) * result)))
-    return sum_of_terms(terms, result)
-
-
-class I1Node(Node):
-    """Gradient of i1."""
-
+class I1Node(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
+    operation = "i1"
+    shown = "SpecialI1Backward0"
+    tensor_names = ("input", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = i1_grad_kernel(grad, input, result)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.i1_grad(grad, input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-I1Node.__name__ = I1Node.__qualname__ = "SpecialI1Backward0"
+        return (i1_grad_kernel(grads[0], input._array, result._array),)
 
 
 def i1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the modified Bessel function of the first kind of order 1."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(i1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("i1", out, i1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(i1, (input,), {"out": out})
-        input = as_tensor_argument("i1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("i1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = i1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(I1Node)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(I1Node)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, i1_tangent, (input,), (input,))
-        note_inference(result)
-    return result
+    return finish("i1", result, (input,)) if process.diverted else result
 
 
-def i1_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of i1."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.i1_grad(grad, input, result)))
-    return sum_of_terms(terms, result)
-
-
-class I1eNode(Node):
-    """Gradient of i1e."""
-
+class I1eNode(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result")
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
+    operation = "i1e"
+    shown = "SpecialI1EBackward0"
+    tensor_names = ("input", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = i1e_grad_kernel(grad, input, result)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.i1e_grad(grad, input, result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
-
-
-I1eNode.__name__ = I1eNode.__qualname__ = "SpecialI1EBackward0"
+        return (i1e_grad_kernel(grads[0], input._array, result._array),)
 
 
 def i1e(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute exp(-abs(input)) * i1(input)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(i1e, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("i1e", out, i1e(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(i1e, (input,), {"out": out})
-        input = as_tensor_argument("i1e", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("i1e", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = i1e_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(I1eNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(I1eNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, i1e_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-def i1e_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of i1e."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.i1e_grad(grad, input, result)))
-    return sum_of_terms(terms, result)
+    return finish("i1e", result, (input,)) if process.diverted else result
 
 
 def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute Airy's function Ai; nan at both infinities."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(airy_ai, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("airy_ai", out, airy_ai(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(airy_ai, (input,), {"out": out})
-        input = as_tensor_argument("airy_ai", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("airy_ai", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = airy_ai_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("airy_ai", result, (input,)) if process.diverted else result
 
 
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Bessel function of the first kind of order 0."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bessel_j0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bessel_j0", out, bessel_j0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bessel_j0, (input,), {"out": out})
-        input = as_tensor_argument("bessel_j0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bessel_j0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = bessel_j0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bessel_j0", result, (input,)) if process.diverted else result
 
 
 def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Bessel function of the first kind of order 1."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bessel_j1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bessel_j1", out, bessel_j1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bessel_j1, (input,), {"out": out})
-        input = as_tensor_argument("bessel_j1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bessel_j1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = bessel_j1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bessel_j1", result, (input,)) if process.diverted else result
 
 
 def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Bessel function of the second kind of order 0; -inf at zero, nan below."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bessel_y0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bessel_y0", out, bessel_y0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bessel_y0, (input,), {"out": out})
-        input = as_tensor_argument("bessel_y0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bessel_y0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = bessel_y0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bessel_y0", result, (input,)) if process.diverted else result
 
 
 def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Bessel function of the second kind of order 1; -inf at zero, nan below."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(bessel_y1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("bessel_y1", out, bessel_y1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(bessel_y1, (input,), {"out": out})
-        input = as_tensor_argument("bessel_y1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("bessel_y1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = bessel_y1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("bessel_y1", result, (input,)) if process.diverted else result
 
 
 def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute sin(x) / x: 1 at zero, 0 at infinity."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(spherical_bessel_j0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("spherical_bessel_j0", out, spherical_bessel_j0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(spherical_bessel_j0, (input,), {"out": out})
-        input = as_tensor_argument("spherical_bessel_j0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("spherical_bessel_j0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = spherical_bessel_j0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("spherical_bessel_j0", result, (input,)) if process.diverted else result
 
 
 def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the modified Bessel function of the first kind of order 0."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(modified_bessel_i0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("modified_bessel_i0", out, modified_bessel_i0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(modified_bessel_i0, (input,), {"out": out})
-        input = as_tensor_argument("modified_bessel_i0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("modified_bessel_i0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = modified_bessel_i0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("modified_bessel_i0", result, (input,)) if process.diverted else result
 
 
 def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the modified Bessel function of the first kind of order 1."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(modified_bessel_i1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("modified_bessel_i1", out, modified_bessel_i1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(modified_bessel_i1, (input,), {"out": out})
-        input = as_tensor_argument("modified_bessel_i1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("modified_bessel_i1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = modified_bessel_i1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("modified_bessel_i1", result, (input,)) if process.diverted else result
 
 
 def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the modified Bessel function of the second kind of order 0; inf at zero, nan below."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(modified_bessel_k0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("modified_bessel_k0", out, modified_bessel_k0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(modified_bessel_k0, (input,), {"out": out})
-        input = as_tensor_argument("modified_bessel_k0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("modified_bessel_k0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = modified_bessel_k0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("modified_bessel_k0", result, (input,)) if process.diverted else result
 
 
 def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute the modified Bessel function of the second kind of order 1; inf at zero, nan below."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(modified_bessel_k1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("modified_bessel_k1", out, modified_bessel_k1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(modified_bessel_k1, (input,), {"out": out})
-        input = as_tensor_argument("modified_bessel_k1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("modified_bessel_k1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = modified_bessel_k1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("modified_bessel_k1", result, (input,)) if process.diverted else result
 
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute exp(input) * modified_bessel_k0(input)."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(scaled_modified_bessel_k0, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("scaled_modified_bessel_k0", out, scaled_modified_bessel_k0(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(scaled_modified_bessel_k0, (input,), {"out": out})
-        input = as_tensor_argument("scaled_modified_bessel_k0", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("scaled_modified_bessel_k0", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = scaled_modified_bessel_k0_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("scaled_modified_bessel_k0", result, (input,)) if process.diverted else result
 
 
 def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute exp(input) * modified_bessel_k1(input)."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(scaled_modified_bessel_k1, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("scaled_modified_bessel_k1", out, scaled_modified_bessel_k1(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(scaled_modified_bessel_k1, (input,), {"out": out})
-        input = as_tensor_argument("scaled_modified_bessel_k1", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("scaled_modified_bessel_k1", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = scaled_modified_bessel_k1_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("scaled_modified_bessel_k1", result, (input,)) if process.diverted else result
 
 
 def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the first kind of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(chebyshev_polynomial_t, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("chebyshev_polynomial_t", out, chebyshev_polynomial_t(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(chebyshev_polynomial_t, (input, n), {"out": out})
-        input = as_tensor_argument("chebyshev_polynomial_t", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(chebyshev_polynomial_t, (input, n), {"out": out})
-        n = as_tensor_argument("chebyshev_polynomial_t", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("chebyshev_polynomial_t", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3082,33 +1303,17 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     try:
         computed: Any = chebyshev_polynomial_t_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("chebyshev_polynomial_t", result, (input, n)) if process.diverted else result
 
 
 def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the second kind of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(chebyshev_polynomial_u, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("chebyshev_polynomial_u", out, chebyshev_polynomial_u(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(chebyshev_polynomial_u, (input, n), {"out": out})
-        input = as_tensor_argument("chebyshev_polynomial_u", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(chebyshev_polynomial_u, (input, n), {"out": out})
-        n = as_tensor_argument("chebyshev_polynomial_u", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("chebyshev_polynomial_u", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3116,33 +1321,17 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     try:
         computed: Any = chebyshev_polynomial_u_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("chebyshev_polynomial_u", result, (input, n)) if process.diverted else result
 
 
 def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the third kind of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(chebyshev_polynomial_v, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("chebyshev_polynomial_v", out, chebyshev_polynomial_v(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(chebyshev_polynomial_v, (input, n), {"out": out})
-        input = as_tensor_argument("chebyshev_polynomial_v", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(chebyshev_polynomial_v, (input, n), {"out": out})
-        n = as_tensor_argument("chebyshev_polynomial_v", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("chebyshev_polynomial_v", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3150,33 +1339,17 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     try:
         computed: Any = chebyshev_polynomial_v_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("chebyshev_polynomial_v", result, (input, n)) if process.diverted else result
 
 
 def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the fourth kind of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(chebyshev_polynomial_w, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("chebyshev_polynomial_w", out, chebyshev_polynomial_w(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(chebyshev_polynomial_w, (input, n), {"out": out})
-        input = as_tensor_argument("chebyshev_polynomial_w", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(chebyshev_polynomial_w, (input, n), {"out": out})
-        n = as_tensor_argument("chebyshev_polynomial_w", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("chebyshev_polynomial_w", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3184,33 +1357,17 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
     try:
         computed: Any = chebyshev_polynomial_w_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("chebyshev_polynomial_w", result, (input, n)) if process.diverted else result
 
 
 def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the first kind of degree n at 2 * input - 1."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shifted_chebyshev_polynomial_t, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("shifted_chebyshev_polynomial_t", out, shifted_chebyshev_polynomial_t(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shifted_chebyshev_polynomial_t, (input, n), {"out": out})
-        input = as_tensor_argument("shifted_chebyshev_polynomial_t", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(shifted_chebyshev_polynomial_t, (input, n), {"out": out})
-        n = as_tensor_argument("shifted_chebyshev_polynomial_t", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("shifted_chebyshev_polynomial_t", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3218,33 +1375,17 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None)
     try:
         computed: Any = shifted_chebyshev_polynomial_t_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("shifted_chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("shifted_chebyshev_polynomial_t", result, (input, n)) if process.diverted else result
 
 
 def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the second kind of degree n at 2 * input - 1."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shifted_chebyshev_polynomial_u, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("shifted_chebyshev_polynomial_u", out, shifted_chebyshev_polynomial_u(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shifted_chebyshev_polynomial_u, (input, n), {"out": out})
-        input = as_tensor_argument("shifted_chebyshev_polynomial_u", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(shifted_chebyshev_polynomial_u, (input, n), {"out": out})
-        n = as_tensor_argument("shifted_chebyshev_polynomial_u", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("shifted_chebyshev_polynomial_u", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3252,33 +1393,17 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None)
     try:
         computed: Any = shifted_chebyshev_polynomial_u_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("shifted_chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("shifted_chebyshev_polynomial_u", result, (input, n)) if process.diverted else result
 
 
 def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the third kind of degree n at 2 * input - 1."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shifted_chebyshev_polynomial_v, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("shifted_chebyshev_polynomial_v", out, shifted_chebyshev_polynomial_v(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shifted_chebyshev_polynomial_v, (input, n), {"out": out})
-        input = as_tensor_argument("shifted_chebyshev_polynomial_v", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(shifted_chebyshev_polynomial_v, (input, n), {"out": out})
-        n = as_tensor_argument("shifted_chebyshev_polynomial_v", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("shifted_chebyshev_polynomial_v", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3286,33 +1411,17 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None)
     try:
         computed: Any = shifted_chebyshev_polynomial_v_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("shifted_chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("shifted_chebyshev_polynomial_v", result, (input, n)) if process.diverted else result
 
 
 def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Chebyshev polynomial of the fourth kind of degree n at 2 * input - 1."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(shifted_chebyshev_polynomial_w, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("shifted_chebyshev_polynomial_w", out, shifted_chebyshev_polynomial_w(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(shifted_chebyshev_polynomial_w, (input, n), {"out": out})
-        input = as_tensor_argument("shifted_chebyshev_polynomial_w", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(shifted_chebyshev_polynomial_w, (input, n), {"out": out})
-        n = as_tensor_argument("shifted_chebyshev_polynomial_w", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("shifted_chebyshev_polynomial_w", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3320,33 +1429,17 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None)
     try:
         computed: Any = shifted_chebyshev_polynomial_w_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("shifted_chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("shifted_chebyshev_polynomial_w", result, (input, n)) if process.diverted else result
 
 
 def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the physicists' Hermite polynomial of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hermite_polynomial_h, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("hermite_polynomial_h", out, hermite_polynomial_h(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hermite_polynomial_h, (input, n), {"out": out})
-        input = as_tensor_argument("hermite_polynomial_h", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(hermite_polynomial_h, (input, n), {"out": out})
-        n = as_tensor_argument("hermite_polynomial_h", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("hermite_polynomial_h", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3354,33 +1447,17 @@ def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor
     try:
         computed: Any = hermite_polynomial_h_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("hermite_polynomial_h", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("hermite_polynomial_h", result, (input, n)) if process.diverted else result
 
 
 def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the probabilists' Hermite polynomial of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hermite_polynomial_he, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("hermite_polynomial_he", out, hermite_polynomial_he(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hermite_polynomial_he, (input, n), {"out": out})
-        input = as_tensor_argument("hermite_polynomial_he", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(hermite_polynomial_he, (input, n), {"out": out})
-        n = as_tensor_argument("hermite_polynomial_he", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("hermite_polynomial_he", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3388,33 +1465,17 @@ def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
     try:
         computed: Any = hermite_polynomial_he_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("hermite_polynomial_he", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("hermite_polynomial_he", result, (input, n)) if process.diverted else result
 
 
 def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Laguerre polynomial of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(laguerre_polynomial_l, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("laguerre_polynomial_l", out, laguerre_polynomial_l(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(laguerre_polynomial_l, (input, n), {"out": out})
-        input = as_tensor_argument("laguerre_polynomial_l", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(laguerre_polynomial_l, (input, n), {"out": out})
-        n = as_tensor_argument("laguerre_polynomial_l", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("laguerre_polynomial_l", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3422,33 +1483,17 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
     try:
         computed: Any = laguerre_polynomial_l_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("laguerre_polynomial_l", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("laguerre_polynomial_l", result, (input, n)) if process.diverted else result
 
 
 def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
     """Compute the Legendre polynomial of degree n."""
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(legendre_polynomial_p, (input, n), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-    if out is not None:
-        return write_out("legendre_polynomial_p", out, legendre_polynomial_p(input, n))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(legendre_polynomial_p, (input, n), {"out": out})
-        input = as_tensor_argument("legendre_polynomial_p", "input", 1, input)
-    if not isinstance(n, TensorBase):
-        if is_foreign(n):
-            return ask_foreign(legendre_polynomial_p, (input, n), {"out": out})
-        n = as_tensor_argument("legendre_polynomial_p", "n", 2, n)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(n, TensorBase):
+        if (taken := divert("legendre_polynomial_p", (input, n), out)) is not PROCEED:
+            return taken
     input_array = input._array
     n_array = n._array
     if input_array.dtype is not n_array.dtype or input_array.dtype.kind not in "fc":
@@ -3456,11 +1501,7 @@ def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
     try:
         computed: Any = legendre_polynomial_p_kernel(input_array, n_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, n_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("legendre_polynomial_p", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if process.changed:
-        note_inference(result)
-    return result
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    return finish("legendre_polynomial_p", result, (input, n)) if process.diverted else result

@@ -5,79 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.norms import div_or_zero as div_or_zero_kernel
 from pullback.kernels.reductions import mean_grad as mean_grad_kernel
-from pullback.kernels.statistics import std as std_kernel
-from pullback.kernels.statistics import std_mean as std_mean_kernel
-from pullback.kernels.statistics import var as var_kernel
-from pullback.kernels.statistics import var_grad as var_grad_kernel
-from pullback.kernels.statistics import var_mean as var_mean_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import NUMBERS, as_tensor_argument, plain_float, wrap_dims
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.statistics import (
+    std as std_kernel, std_mean as std_mean_kernel, var as var_kernel, var_grad as var_grad_kernel,
+    var_mean as var_mean_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, process, raise_stale,
+    refuse, switches, wrap_dims,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class VarBackward0(Node):
-    """Gradient of var."""
-
+class VarBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "dim", "correction", "keepdim")
-    public_names = {"input": "self"}
+    operation = "var"
+    tensor_names = ("input",)
+    value_names = ("dim", "correction", "keepdim")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_dim: Any = None
-    saved_correction: Any = None
-    saved_keepdim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        grad_of_input = var_grad_kernel(grad, input, dim, correction, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.var_grad(grad, input, dim, correction, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (var_grad_kernel(grads[0], input._array, self.saved_dim, self.saved_correction, self.saved_keepdim),)
 
 
 def var(
@@ -95,125 +51,55 @@ def var(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(var, (input, dim, correction, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("var", out, var(input, dim, correction, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(var, (input, dim, correction, keepdim), {"out": out})
-        input = as_tensor_argument("var", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("var", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("var", (input, dim, correction, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) is not float and type(correction) not in NUMBERS:
-            correction = plain_float(correction)
-        input_array = input._array
-        computed: Any = var_kernel(input_array, dim, correction, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "var", "input: Array; dim: Dims; correction: float; keepdim: bool", (input, dim, correction, keepdim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        correction = correction if type(correction) is float or type(correction) in NUMBERS else plain_float(correction)
+        computed: Any = var_kernel(input._array, dim, correction, keepdim)
+    except Exception as error:
+        raise refuse("var", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(VarBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(VarBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_correction = correction
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                var_tangent,
-                (
-                    input,
-                    dim,
-                    correction,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("var", result, (input, dim, correction, keepdim)) if process.diverted else result
 
 
-def var_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of var."""
-    return double_pullback(lambda xs: var(xs[0], dim, correction, keepdim), (input,), (input_tangent,))
-
-
-class StdBackward0(Node):
-    """Gradient of std."""
-
+class StdBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "result", "dim", "correction", "keepdim")
-    public_names = {"input": "self"}
+    operation = "std"
+    tensor_names = ("input", "result")
+    value_names = ("dim", "correction", "keepdim")
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_dim: Any = None
-    saved_correction: Any = None
-    saved_keepdim: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        grad_of_input = var_grad_kernel(div_or_zero_kernel(grad, result * 2), input, dim, correction, keepdim)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        result = self.unpack("result")
-        grad_of_input = F.var_grad(F.div_or_zero(grad, result * 2), input, dim, correction, keepdim)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_result = None
+        return (
+            var_grad_kernel(
+                div_or_zero_kernel(grads[0], result._array * 2),
+                input._array,
+                self.saved_dim,
+                self.saved_correction,
+                self.saved_keepdim,
+            ),
+        )
 
 
 def std(
@@ -231,136 +117,57 @@ def std(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(std, (input, dim, correction, keepdim), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("std", out, std(input, dim, correction, keepdim))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(std, (input, dim, correction, keepdim), {"out": out})
-        input = as_tensor_argument("std", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("std", "keepdim", keepdim)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("std", (input, dim, correction, keepdim), out)) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) is not float and type(correction) not in NUMBERS:
-            correction = plain_float(correction)
-        input_array = input._array
-        computed: Any = std_kernel(input_array, dim, correction, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error, "std", "input: Array; dim: Dims; correction: float; keepdim: bool", (input, dim, correction, keepdim)
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        correction = correction if type(correction) is float or type(correction) in NUMBERS else plain_float(correction)
+        computed: Any = std_kernel(input._array, dim, correction, keepdim)
+    except Exception as error:
+        raise refuse("std", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(StdBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(StdBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_correction = correction
         node.saved_keepdim = keepdim
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                result,
-                std_tangent,
-                (
-                    input,
-                    dim,
-                    correction,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference(result)
-    return result
+    return finish("std", result, (input, dim, correction, keepdim)) if process.diverted else result
 
 
-def std_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of std."""
-    return double_pullback(lambda xs: std(xs[0], dim, correction, keepdim), (input,), (input_tangent,))
-
-
-class VarMeanBackward0(Node):
-    """Gradient of var_mean."""
-
+class VarMeanBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "dim", "correction", "keepdim")
-    public_names = {"input": "self"}
+    operation = "var_mean"
+    tensor_names = ("input",)
+    value_names = ("dim", "correction", "keepdim")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_dim: Any = None
-    saved_correction: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_variance = grads[0]
         grad_mean = grads[1]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
         grad_of_input = None
         if grad_variance is not None:
-            term = var_grad_kernel(grad_variance, input, dim, correction, keepdim)
+            term = var_grad_kernel(grad_variance, input, self.saved_dim, self.saved_correction, self.saved_keepdim)
             grad_of_input = term if grad_of_input is None else grad_of_input + term
         if grad_mean is not None:
-            term = mean_grad_kernel(grad_mean, input_shape, dim, keepdim)
+            term = mean_grad_kernel(grad_mean, self.saved_input_shape, self.saved_dim, self.saved_keepdim)
             grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_variance = grads[0]
-        grad_mean = grads[1]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = None
-        if grad_variance is not None:
-            term = F.var_grad(grad_variance, input, dim, correction, keepdim)
-            grad_of_input = term if grad_of_input is None else grad_of_input + term
-        if grad_mean is not None:
-            term = F.mean_grad(grad_mean, input_shape, dim, keepdim)
-            grad_of_input = term if grad_of_input is None else grad_of_input + term
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
 
 
 def var_mean(
@@ -377,100 +184,45 @@ def var_mean(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(var_mean, (input, dim, correction, keepdim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(var_mean, (input, dim, correction, keepdim), {})
-        input = as_tensor_argument("var_mean", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("var_mean", "keepdim", keepdim)
+    if process.diverted or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("var_mean", (input, dim, correction, keepdim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) is not float and type(correction) not in NUMBERS:
-            correction = plain_float(correction)
-        input_array = input._array
-        variance_value, mean_value = var_mean_kernel(input_array, dim, correction, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "var_mean",
-            "input: Array; dim: Dims; correction: float; keepdim: bool",
-            (input, dim, correction, keepdim),
-        ) from None
+        correction = correction if type(correction) is float or type(correction) in NUMBERS else plain_float(correction)
+        variance_value, mean_value = var_mean_kernel(input._array, dim, correction, keepdim)
+    except Exception as error:
+        raise refuse("var_mean", error, locals()) from None
     variance = new_tensor(as_array(variance_value))
     mean = new_tensor(as_array(mean_value))
-    if record and (input._requires_grad):
-        node = new_node(VarMeanBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((variance, mean))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(VarMeanBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((variance, mean))
+        variance._requires_grad, variance._edge = True, (node, 0)
+        mean._requires_grad, mean._edge = True, (node, 1)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_correction = correction
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        variance._requires_grad = True
-        variance._edge = (node, 0)
-        mean._requires_grad = True
-        mean._edge = (node, 1)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (variance, mean),
-                var_mean_tangent,
-                (
-                    input,
-                    dim,
-                    correction,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((variance, mean))
-    return (variance, mean)
+    return finish("var_mean", (variance, mean), locals()) if process.diverted else (variance, mean)
 
 
-def var_mean_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of var_mean."""
-    return double_pullback(lambda xs: var_mean(xs[0], dim, correction, keepdim), (input,), (input_tangent,))
-
-
-class StdMeanBackward0(Node):
-    """Gradient of std_mean."""
-
+class StdMeanBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "deviation", "dim", "correction", "keepdim")
-    public_names = {"input": "self"}
+    operation = "std_mean"
+    tensor_names = ("input", "deviation")
+    value_names = ("dim", "correction", "keepdim")
+    fact_names = ("input_shape",)
     output_count = 2
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_deviation: Any = None
-    saved_deviation_version: int = -1
-    saved_dim: Any = None
-    saved_correction: Any = None
-    saved_keepdim: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_deviation = grads[0]
         grad_mean = grads[1]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
@@ -478,42 +230,20 @@ class StdMeanBackward0(Node):
         deviation = self.saved_deviation
         if deviation._counter is not None and deviation._counter.value != self.saved_deviation_version:
             raise_stale(self, "deviation")
-        deviation = deviation._array
         grad_of_input = None
         if grad_deviation is not None:
-            term = var_grad_kernel(div_or_zero_kernel(grad_deviation, deviation * 2), input, dim, correction, keepdim)
+            term = var_grad_kernel(
+                div_or_zero_kernel(grad_deviation, deviation._array * 2),
+                input,
+                self.saved_dim,
+                self.saved_correction,
+                self.saved_keepdim,
+            )
             grad_of_input = term if grad_of_input is None else grad_of_input + term
         if grad_mean is not None:
-            term = mean_grad_kernel(grad_mean, input_shape, dim, keepdim)
+            term = mean_grad_kernel(grad_mean, self.saved_input_shape, self.saved_dim, self.saved_keepdim)
             grad_of_input = term if grad_of_input is None else grad_of_input + term
         return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_deviation = grads[0]
-        grad_mean = grads[1]
-        dim = self.saved_dim
-        correction = self.saved_correction
-        keepdim = self.saved_keepdim
-        input_shape = self.saved_input_shape
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        deviation = self.unpack("deviation")
-        grad_of_input = None
-        if grad_deviation is not None:
-            term = F.var_grad(F.div_or_zero(grad_deviation, deviation * 2), input, dim, correction, keepdim)
-            grad_of_input = term if grad_of_input is None else grad_of_input + term
-        if grad_mean is not None:
-            term = F.mean_grad(grad_mean, input_shape, dim, keepdim)
-            grad_of_input = term if grad_of_input is None else grad_of_input + term
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_deviation = None
 
 
 def std_mean(
@@ -530,70 +260,29 @@ def std_mean(
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(std_mean, (input, dim, correction, keepdim), {})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(std_mean, (input, dim, correction, keepdim), {})
-        input = as_tensor_argument("std_mean", "input", 1, input)
-    if keepdim is not False and keepdim is not True:
-        raise not_a_bool("std_mean", "keepdim", keepdim)
+    if process.diverted or not isinstance(input, TensorBase) or type(keepdim) is not bool:
+        if (taken := divert("std_mean", (input, dim, correction, keepdim))) is not PROCEED:
+            return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        if type(correction) is not float and type(correction) not in NUMBERS:
-            correction = plain_float(correction)
-        input_array = input._array
-        deviation_value, mean_value = std_mean_kernel(input_array, dim, correction, keepdim)
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "std_mean",
-            "input: Array; dim: Dims; correction: float; keepdim: bool",
-            (input, dim, correction, keepdim),
-        ) from None
+        correction = correction if type(correction) is float or type(correction) in NUMBERS else plain_float(correction)
+        deviation_value, mean_value = std_mean_kernel(input._array, dim, correction, keepdim)
+    except Exception as error:
+        raise refuse("std_mean", error, locals()) from None
     deviation = new_tensor(as_array(deviation_value))
     mean = new_tensor(as_array(mean_value))
-    if record and (input._requires_grad):
-        node = new_node(StdMeanBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((deviation, mean))
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(StdMeanBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((deviation, mean))
+        deviation._requires_grad, deviation._edge = True, (node, 0)
+        mean._requires_grad, mean._edge = True, (node, 1)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_correction = correction
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-        deviation._requires_grad = True
-        deviation._edge = (node, 0)
-        mean._requires_grad = True
-        mean._edge = (node, 1)
         node.saved_deviation = SavedOutput(deviation, 0)
         node.saved_deviation_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(
-                (deviation, mean),
-                std_mean_tangent,
-                (
-                    input,
-                    dim,
-                    correction,
-                    keepdim,
-                ),
-                (input,),
-            )
-        note_inference((deviation, mean))
-    return (deviation, mean)
-
-
-def std_mean_tangent(result: Any, input: Any, dim: Any, correction: Any, keepdim: Any, input_tangent: Any) -> Any:
-    """Tangent of std_mean."""
-    return double_pullback(lambda xs: std_mean(xs[0], dim, correction, keepdim), (input,), (input_tangent,))
+    return finish("std_mean", (deviation, mean), locals()) if process.diverted else (deviation, mean)

@@ -5,178 +5,90 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.engine.double_pullback import double_pullback
-from pullback.errors import graph_freed, not_a_bool
-from pullback.generated.array_formulas import adjoint_of as adjoint_of_kernel
-from pullback.generated.array_formulas import solve_triangular_back as solve_triangular_back_kernel
-from pullback.generated.array_formulas import triangular_matrix_back as triangular_matrix_back_kernel
-from pullback.generated.array_formulas import triangular_right_back as triangular_right_back_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of, note_inference, zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
-from pullback.kernels.triangular import linalg_solve_triangular as linalg_solve_triangular_kernel
-from pullback.kernels.triangular import triangular_solve as triangular_solve_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_tensor_argument
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+from pullback.kernels.triangular import (
+    linalg_solve_triangular as linalg_solve_triangular_kernel, triangular_solve as triangular_solve_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    adjoint_of as adjoint_of_kernel, solve_triangular_back as solve_triangular_back_kernel,
+    triangular_matrix_back as triangular_matrix_back_kernel, triangular_right_back as triangular_right_back_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
+    switches, zero_grad_array,
+)  # fmt: skip
 
 new = TensorBase.__new__
 
 
-class LinalgSolveTriangularBackward0(Node):
-    """Gradient of linalg_solve_triangular."""
-
+class LinalgSolveTriangularBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "result", "upper", "left", "unitriangular")
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    saved_upper: Any = None
-    saved_left: Any = None
-    saved_unitriangular: Any = None
-    saved_A_shape: Any = None
-    saved_B_shape: Any = None
+    operation = "linalg_solve_triangular"
+    tensor_names = ("A", "result")
+    value_names = ("upper", "left", "unitriangular")
+    fact_names = ("A_shape", "B_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        upper = self.saved_upper
-        left = self.saved_left
-        unitriangular = self.saved_unitriangular
-        A_shape = self.saved_A_shape
-        B_shape = self.saved_B_shape
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
         A = A._array
         to_B = linalg_solve_triangular_kernel(
-            adjoint_of_kernel(A), grad, upper=not upper, left=left, unitriangular=unitriangular
+            adjoint_of_kernel(A),
+            grad,
+            upper=not self.saved_upper,
+            left=self.saved_left,
+            unitriangular=self.saved_unitriangular,
         )
         grad_of_A = None
-        grad_of_B = None
         if edges[0] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            grad_of_A = sum_to_kernel(solve_triangular_back_kernel(to_B, result, upper, left, unitriangular), A_shape)
-        if edges[1] is not None:
-            grad_of_B = sum_to_kernel(to_B, B_shape)
-        return (
-            grad_of_A,
-            grad_of_B,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        upper = self.saved_upper
-        left = self.saved_left
-        unitriangular = self.saved_unitriangular
-        A_shape = self.saved_A_shape
-        B_shape = self.saved_B_shape
-        A = self.unpack("A")
-        to_B = F.linalg_solve_triangular(F.adjoint_of(A), grad, upper=not upper, left=left, unitriangular=unitriangular)
-        grad_of_A = None
-        grad_of_B = None
-        if edges[0] is not None:
-            result = self.unpack("result")
-            grad_of_A = F.sum_to(F.solve_triangular_back(to_B, result, upper, left, unitriangular), A_shape)
-        if edges[1] is not None:
-            grad_of_B = F.sum_to(to_B, B_shape)
-        return (
-            grad_of_A,
-            grad_of_B,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_result = None
+            grad_of_A = sum_to_kernel(
+                solve_triangular_back_kernel(
+                    to_B, result._array, self.saved_upper, self.saved_left, self.saved_unitriangular
+                ),
+                self.saved_A_shape,
+            )
+        return (grad_of_A, sum_to_kernel(to_B, self.saved_B_shape) if edges[1] is not None else None)
 
 
 def linalg_solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
 ) -> Tensor:
     """X of AX = B, or of XA = B, for a triangular A of which the other triangle is not read."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(
-                linalg_solve_triangular,
-                (A, B),
-                {"upper": upper, "left": left, "unitriangular": unitriangular, "out": out},
-            )
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out(
-            "linalg_solve_triangular",
-            out,
-            linalg_solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular),
-        )
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(
-                linalg_solve_triangular,
-                (A, B),
-                {"upper": upper, "left": left, "unitriangular": unitriangular, "out": out},
-            )
-        A = as_tensor_argument("linalg_solve_triangular", "A", 1, A)
-    if not isinstance(B, TensorBase):
-        if is_foreign(B):
-            return ask_foreign(
-                linalg_solve_triangular,
-                (A, B),
-                {"upper": upper, "left": left, "unitriangular": unitriangular, "out": out},
-            )
-        B = as_tensor_argument("linalg_solve_triangular", "B", 2, B)
-    if upper is not False and upper is not True:
-        raise not_a_bool("linalg_solve_triangular", "upper", upper)
-    if left is not False and left is not True:
-        raise not_a_bool("linalg_solve_triangular", "left", left)
-    if unitriangular is not False and unitriangular is not True:
-        raise not_a_bool("linalg_solve_triangular", "unitriangular", unitriangular)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(A, TensorBase)
+        or not isinstance(B, TensorBase)
+        or type(upper) is not bool
+        or type(left) is not bool
+        or type(unitriangular) is not bool
+    ):
+        if (taken := divert("linalg_solve_triangular", (A, B, upper, left, unitriangular), out)) is not PROCEED:
+            return taken
     try:
-        A_array = A._array
-        B_array = B._array
         computed: Any = linalg_solve_triangular_kernel(
-            A_array, B_array, upper=upper, left=left, unitriangular=unitriangular
+            A._array, B._array, upper=upper, left=left, unitriangular=unitriangular
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "linalg_solve_triangular",
-            "A: Array; B: Array; *; upper: bool; left: bool; unitriangular: bool",
-            (A, B, upper, left, unitriangular),
-        ) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+    except Exception as error:
+        raise refuse("linalg_solve_triangular", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (A._requires_grad or B._requires_grad):
-        node = new_node(LinalgSolveTriangularBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (A._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(LinalgSolveTriangularBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
             (B._edge or gradient_edge(B)) if B._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_upper = upper
@@ -184,134 +96,45 @@ def linalg_solve_triangular(
         node.saved_unitriangular = unitriangular
         node.saved_A_shape = A._array.shape
         node.saved_B_shape = B._array.shape
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(A, B):
-            carry_tangents(
-                result,
-                linalg_solve_triangular_tangent,
-                (
-                    A,
-                    B,
-                    upper,
-                    left,
-                    unitriangular,
-                ),
-                (
-                    A,
-                    B,
-                ),
-            )
-        note_inference(result)
-    return result
+    return finish("linalg_solve_triangular", result, (A, B, upper, left, unitriangular)) if process.diverted else result
 
 
-def linalg_solve_triangular_tangent(
-    result: Any, A: Any, B: Any, upper: Any, left: Any, unitriangular: Any, A_tangent: Any, B_tangent: Any
-) -> Any:
-    """Tangent of linalg_solve_triangular."""
-    return double_pullback(
-        lambda xs: linalg_solve_triangular(xs[0], xs[1], upper=upper, left=left, unitriangular=unitriangular),
-        (
-            A,
-            B,
-        ),
-        (
-            A_tangent,
-            B_tangent,
-        ),
-    )
-
-
-class TriangularSolveBackward0(Node):
-    """Gradient of triangular_solve."""
-
+class TriangularSolveBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("A", "solution", "upper", "transpose", "unitriangular")
+    operation = "triangular_solve"
+    tensor_names = ("A", "solution")
+    value_names = ("upper", "transpose", "unitriangular")
+    fact_names = ("A_shape", "input_shape")
     output_count = 2
-    saved_A: Any = None
-    saved_A_version: int = -1
-    saved_solution: Any = None
-    saved_solution_version: int = -1
-    saved_upper: Any = None
-    saved_transpose: Any = None
-    saved_unitriangular: Any = None
-    saved_A_shape: Any = None
-    saved_input_shape: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            return apply_rarely(self, grads, edges)
         grad_solution = grads[0]
         if grad_solution is None:
             grad_solution = zero_grad_array(self, 0)
         grad_cloned_coefficient = grads[1]
         if grad_cloned_coefficient is None:
             grad_cloned_coefficient = zero_grad_array(self, 1)
-        upper = self.saved_upper
-        transpose = self.saved_transpose
-        unitriangular = self.saved_unitriangular
-        A_shape = self.saved_A_shape
-        input_shape = self.saved_input_shape
         A = self.saved_A
         if A._counter is not None and A._counter.value != self.saved_A_version:
             raise_stale(self, "A")
         A = A._array
-        to_input = triangular_right_back_kernel(grad_solution, A, upper, transpose, unitriangular)
-        grad_of_input = None
+        to_input = triangular_right_back_kernel(
+            grad_solution, A, self.saved_upper, self.saved_transpose, self.saved_unitriangular
+        )
         grad_of_A = None
-        if edges[0] is not None:
-            grad_of_input = sum_to_kernel(to_input, input_shape)
         if edges[1] is not None:
             solution = self.saved_solution
             if solution._counter is not None and solution._counter.value != self.saved_solution_version:
                 raise_stale(self, "solution")
-            solution = solution._array
-            to_A = triangular_matrix_back_kernel(to_input, solution, upper, transpose, unitriangular)
-            grad_of_A = sum_to_kernel(to_A + grad_cloned_coefficient, A_shape)
-        return (
-            grad_of_input,
-            grad_of_A,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad_solution = grads[0]
-        if grad_solution is None:
-            grad_solution = zero_grad_tensor(self, 0)
-        grad_cloned_coefficient = grads[1]
-        if grad_cloned_coefficient is None:
-            grad_cloned_coefficient = zero_grad_tensor(self, 1)
-        upper = self.saved_upper
-        transpose = self.saved_transpose
-        unitriangular = self.saved_unitriangular
-        A_shape = self.saved_A_shape
-        input_shape = self.saved_input_shape
-        A = self.unpack("A")
-        to_input = F.triangular_right_back(grad_solution, A, upper, transpose, unitriangular)
-        grad_of_input = None
-        grad_of_A = None
-        if edges[0] is not None:
-            grad_of_input = F.sum_to(to_input, input_shape)
-        if edges[1] is not None:
-            solution = self.unpack("solution")
-            to_A = F.triangular_matrix_back(to_input, solution, upper, transpose, unitriangular)
-            grad_of_A = F.sum_to(to_A + grad_cloned_coefficient, A_shape)
-        return (
-            grad_of_input,
-            grad_of_A,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_A = None
-        self.saved_solution = None
+            to_A = triangular_matrix_back_kernel(
+                to_input, solution._array, self.saved_upper, self.saved_transpose, self.saved_unitriangular
+            )
+            grad_of_A = sum_to_kernel(to_A + grad_cloned_coefficient, self.saved_A_shape)
+        return (sum_to_kernel(to_input, self.saved_input_shape) if edges[0] is not None else None, grad_of_A)
 
 
 def triangular_solve(
@@ -324,52 +147,34 @@ def triangular_solve(
     out: Any = None,
 ) -> Any:
     """X of AX = b for a triangular A or its adjoint, and a copy of A."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(triangular_solve, (input, A, upper, transpose, unitriangular), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("triangular_solve", out, triangular_solve(input, A, upper, transpose, unitriangular))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(triangular_solve, (input, A, upper, transpose, unitriangular), {"out": out})
-        input = as_tensor_argument("triangular_solve", "input", 1, input)
-    if not isinstance(A, TensorBase):
-        if is_foreign(A):
-            return ask_foreign(triangular_solve, (input, A, upper, transpose, unitriangular), {"out": out})
-        A = as_tensor_argument("triangular_solve", "A", 2, A)
-    if upper is not False and upper is not True:
-        raise not_a_bool("triangular_solve", "upper", upper)
-    if transpose is not False and transpose is not True:
-        raise not_a_bool("triangular_solve", "transpose", transpose)
-    if unitriangular is not False and unitriangular is not True:
-        raise not_a_bool("triangular_solve", "unitriangular", unitriangular)
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(A, TensorBase)
+        or type(upper) is not bool
+        or type(transpose) is not bool
+        or type(unitriangular) is not bool
+    ):
+        if (taken := divert("triangular_solve", (input, A, upper, transpose, unitriangular), out)) is not PROCEED:
+            return taken
     try:
-        input_array = input._array
-        A_array = A._array
         solution_value, cloned_coefficient_value = triangular_solve_kernel(
-            input_array, A_array, upper, transpose, unitriangular
+            input._array, A._array, upper, transpose, unitriangular
         )
-    except Exception as error:  # see Note [Refusals]
-        raise refused(
-            error,
-            "triangular_solve",
-            "input: Array; A: Array; upper: bool; transpose: bool; unitriangular: bool",
-            (input, A, upper, transpose, unitriangular),
-        ) from None
+    except Exception as error:
+        raise refuse("triangular_solve", error, locals()) from None
     solution = new_tensor(as_array(solution_value))
     cloned_coefficient = new_tensor(as_array(cloned_coefficient_value))
-    if record and (input._requires_grad or A._requires_grad):
-        node = new_node(TriangularSolveBackward0)
+    if (input._requires_grad or A._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(TriangularSolveBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.output_metadata = metadata_of((solution, cloned_coefficient))
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((solution, cloned_coefficient))
+        solution._requires_grad, solution._edge = True, (node, 0)
+        cloned_coefficient._requires_grad, cloned_coefficient._edge = True, (node, 1)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_upper = upper
@@ -377,47 +182,10 @@ def triangular_solve(
         node.saved_unitriangular = unitriangular
         node.saved_A_shape = A._array.shape
         node.saved_input_shape = input._array.shape
-        solution._requires_grad = True
-        solution._edge = (node, 0)
-        cloned_coefficient._requires_grad = True
-        cloned_coefficient._edge = (node, 1)
         node.saved_solution = SavedOutput(solution, 0)
         node.saved_solution_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, A):
-            carry_tangents(
-                (solution, cloned_coefficient),
-                triangular_solve_tangent,
-                (
-                    input,
-                    A,
-                    upper,
-                    transpose,
-                    unitriangular,
-                ),
-                (
-                    input,
-                    A,
-                ),
-            )
-        note_inference((solution, cloned_coefficient))
-    return (solution, cloned_coefficient)
-
-
-def triangular_solve_tangent(
-    result: Any, input: Any, A: Any, upper: Any, transpose: Any, unitriangular: Any, input_tangent: Any, A_tangent: Any
-) -> Any:
-    """Tangent of triangular_solve."""
-    return double_pullback(
-        lambda xs: triangular_solve(xs[0], xs[1], upper, transpose, unitriangular),
-        (
-            input,
-            A,
-        ),
-        (
-            input_tangent,
-            A_tangent,
-        ),
+    return (
+        finish("triangular_solve", (solution, cloned_coefficient), locals())
+        if process.diverted
+        else (solution, cloned_coefficient)
     )

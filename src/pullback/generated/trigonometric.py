@@ -5,50 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.generated as F
-from pullback.backend.array_module import as_array, ndarray
-from pullback.backend.dtype import promote_arrays, promote_arrays_to_float, promote_to_float, widen_half
-from pullback.backend.halves import rounded
-from pullback.errors import graph_freed
-from pullback.generated.array_formulas import acosh_slope as acosh_slope_kernel
-from pullback.generated.array_formulas import over_square_radius as over_square_radius_kernel
-from pullback.generated.array_formulas import sinc_grad as sinc_grad_kernel
-from pullback.graph.edge import Edges
-from pullback.graph.history import adopt_switches, gradient_edge
-from pullback.graph.in_place import in_place, write_out
-from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.graph.overwriting import overwrite
-from pullback.graph.recording import note_inference
-from pullback.graph.saved_tensor import SavedOutput, raise_stale
-from pullback.graph.tangents import carry_tangents, conjugate, sum_of_terms, tangents_flow
-from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.exponential import rsqrt as rsqrt_kernel
-from pullback.kernels.overwriting import overwriting
 from pullback.kernels.special import sinc as sinc_kernel
-from pullback.kernels.trigonometric import acos as acos_kernel
-from pullback.kernels.trigonometric import acosh as acosh_kernel
-from pullback.kernels.trigonometric import asin as asin_kernel
-from pullback.kernels.trigonometric import asinh as asinh_kernel
-from pullback.kernels.trigonometric import atan as atan_kernel
-from pullback.kernels.trigonometric import atan2 as atan2_kernel
-from pullback.kernels.trigonometric import atanh as atanh_kernel
-from pullback.kernels.trigonometric import cos as cos_kernel
-from pullback.kernels.trigonometric import cosh as cosh_kernel
-from pullback.kernels.trigonometric import deg2rad as deg2rad_kernel
-from pullback.kernels.trigonometric import hypot as hypot_kernel
-from pullback.kernels.trigonometric import rad2deg as rad2deg_kernel
-from pullback.kernels.trigonometric import sin as sin_kernel
-from pullback.kernels.trigonometric import sinh as sinh_kernel
-from pullback.kernels.trigonometric import tan as tan_kernel
-from pullback.kernels.trigonometric import tanh as tanh_kernel
-from pullback.modes.interception import intercept, overrides
-from pullback.modes.switches import process, switches
-from pullback.native import native
-from pullback.tensor.arguments import as_tensor_argument, shapes_differ
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.kernels.trigonometric import (
+    acos as acos_kernel, acosh as acosh_kernel, asin as asin_kernel, asinh as asinh_kernel, atan as atan_kernel,
+    atan2 as atan2_kernel, atanh as atanh_kernel, cos as cos_kernel, cosh as cosh_kernel, deg2rad as deg2rad_kernel,
+    hypot as hypot_kernel, rad2deg as rad2deg_kernel, sin as sin_kernel, sinh as sinh_kernel, tan as tan_kernel,
+    tanh as tanh_kernel,
+)  # fmt: skip
+from pullback.recording.array_formulas import (
+    acosh_slope as acosh_slope_kernel, over_square_radius as over_square_radius_kernel, sinc_grad as sinc_grad_kernel,
+)  # fmt: skip
+from pullback.recording.vocabulary import (
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, process,
+    promote_arrays, promote_arrays_to_float, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like,
+    switches,
+)  # fmt: skip
 
 new = TensorBase.__new__
+sin_overwriting = overwriting(sin_kernel)
+cos_overwriting = overwriting(cos_kernel)
+tan_overwriting = overwriting(tan_kernel)
+asin_overwriting = overwriting(asin_kernel)
+acos_overwriting = overwriting(acos_kernel)
+atan_overwriting = overwriting(atan_kernel)
+sinh_overwriting = overwriting(sinh_kernel)
+cosh_overwriting = overwriting(cosh_kernel)
+tanh_overwriting = overwriting(tanh_kernel)
+asinh_overwriting = overwriting(asinh_kernel)
+acosh_overwriting = overwriting(acosh_kernel)
+atanh_overwriting = overwriting(atanh_kernel)
+atan2_overwriting = overwriting(atan2_kernel)
+hypot_overwriting = overwriting(hypot_kernel)
+deg2rad_overwriting = overwriting(deg2rad_kernel)
+rad2deg_overwriting = overwriting(rad2deg_kernel)
+sinc_overwriting = overwriting(sinc_kernel)
 
 
 @native
@@ -56,113 +48,45 @@ def sin_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * cos_kernel(input).conjugate()
 
 
-class SinBackward0(Node):
-    """Gradient of sin."""
-
+class SinBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "sin"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = sin_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.cos(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (sin_grad_of_input(grads[0], input._array, owned),)
 
 
 def sin(input: Tensor, *, out: Any = None) -> Tensor:
     """The sine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sin, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sin", out, sin(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sin, (input,), {"out": out})
-        input = as_tensor_argument("sin", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sin", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = sin_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SinBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SinBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sin_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sin_overwriting = overwriting(sin_kernel)
+    return finish("sin", result, (input,)) if process.diverted else result
 
 
 def sin_(input: Tensor) -> Tensor:
     """In-place version of sin."""
-    if overwrite(sin_overwriting, input):
-        return input
-    return in_place(
-        sin,
-        input,
-    )
-
-
-def sin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sin."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.cos(input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(sin_overwriting, input) else in_place(sin, input)
 
 
 @native
@@ -170,113 +94,45 @@ def cos_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * (-sin_kernel(input)).conjugate()
 
 
-class CosBackward0(Node):
-    """Gradient of cos."""
-
+class CosBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "cos"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = cos_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(-F.sin(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (cos_grad_of_input(grads[0], input._array, owned),)
 
 
 def cos(input: Tensor, *, out: Any = None) -> Tensor:
     """The cosine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cos, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cos", out, cos(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cos, (input,), {"out": out})
-        input = as_tensor_argument("cos", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("cos", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = cos_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CosBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CosBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, cos_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-cos_overwriting = overwriting(cos_kernel)
+    return finish("cos", result, (input,)) if process.diverted else result
 
 
 def cos_(input: Tensor) -> Tensor:
     """In-place version of cos."""
-    if overwrite(cos_overwriting, input):
-        return input
-    return in_place(
-        cos,
-        input,
-    )
-
-
-def cos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of cos."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(-F.sin(input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(cos_overwriting, input) else in_place(cos, input)
 
 
 @native
@@ -284,112 +140,45 @@ def tan_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (1 + result * result).conjugate()
 
 
-class TanBackward0(Node):
-    """Gradient of tan."""
-
+class TanBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "tan"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = tan_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * conjugate(1 + result * result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (tan_grad_of_input(grads[0], result._array, owned),)
 
 
 def tan(input: Tensor, *, out: Any = None) -> Tensor:
     """The tangent."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(tan, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("tan", out, tan(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(tan, (input,), {"out": out})
-        input = as_tensor_argument("tan", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("tan", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = tan_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TanBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TanBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, tan_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-tan_overwriting = overwriting(tan_kernel)
+    return finish("tan", result, (input,)) if process.diverted else result
 
 
 def tan_(input: Tensor) -> Tensor:
     """In-place version of tan."""
-    if overwrite(tan_overwriting, input):
-        return input
-    return in_place(
-        tan,
-        input,
-    )
-
-
-def tan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of tan."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(1 + result * result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(tan_overwriting, input) else in_place(tan, input)
 
 
 @native
@@ -397,113 +186,45 @@ def asin_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * rsqrt_kernel(1 - input * input).conjugate()
 
 
-class AsinBackward0(Node):
-    """Gradient of asin."""
-
+class AsinBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "asin"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = asin_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.rsqrt(1 - input * input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (asin_grad_of_input(grads[0], input._array, owned),)
 
 
 def asin(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse sine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(asin, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("asin", out, asin(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(asin, (input,), {"out": out})
-        input = as_tensor_argument("asin", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("asin", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = asin_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AsinBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AsinBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, asin_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-asin_overwriting = overwriting(asin_kernel)
+    return finish("asin", result, (input,)) if process.diverted else result
 
 
 def asin_(input: Tensor) -> Tensor:
     """In-place version of asin."""
-    if overwrite(asin_overwriting, input):
-        return input
-    return in_place(
-        asin,
-        input,
-    )
-
-
-def asin_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of asin."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.rsqrt(1 - input * input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(asin_overwriting, input) else in_place(asin, input)
 
 
 @native
@@ -511,113 +232,45 @@ def acos_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * (-rsqrt_kernel(1 - input * input)).conjugate()
 
 
-class AcosBackward0(Node):
-    """Gradient of acos."""
-
+class AcosBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "acos"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = acos_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(-F.rsqrt(1 - input * input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (acos_grad_of_input(grads[0], input._array, owned),)
 
 
 def acos(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse cosine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(acos, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("acos", out, acos(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(acos, (input,), {"out": out})
-        input = as_tensor_argument("acos", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("acos", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = acos_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AcosBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AcosBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, acos_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-acos_overwriting = overwriting(acos_kernel)
+    return finish("acos", result, (input,)) if process.diverted else result
 
 
 def acos_(input: Tensor) -> Tensor:
     """In-place version of acos."""
-    if overwrite(acos_overwriting, input):
-        return input
-    return in_place(
-        acos,
-        input,
-    )
-
-
-def acos_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of acos."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(-F.rsqrt(1 - input * input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(acos_overwriting, input) else in_place(acos, input)
 
 
 @native
@@ -625,113 +278,45 @@ def atan_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (input * input + 1).conjugate()
 
 
-class AtanBackward0(Node):
-    """Gradient of atan."""
-
+class AtanBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "atan"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = atan_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad / conjugate(input * input + 1)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (atan_grad_of_input(grads[0], input._array, owned),)
 
 
 def atan(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse tangent."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(atan, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("atan", out, atan(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(atan, (input,), {"out": out})
-        input = as_tensor_argument("atan", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("atan", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = atan_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AtanBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AtanBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, atan_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-atan_overwriting = overwriting(atan_kernel)
+    return finish("atan", result, (input,)) if process.diverted else result
 
 
 def atan_(input: Tensor) -> Tensor:
     """In-place version of atan."""
-    if overwrite(atan_overwriting, input):
-        return input
-    return in_place(
-        atan,
-        input,
-    )
-
-
-def atan_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of atan."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(input * input + 1)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(atan_overwriting, input) else in_place(atan, input)
 
 
 @native
@@ -739,222 +324,86 @@ def sinh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * cosh_kernel(input).conjugate()
 
 
-class SinhBackward0(Node):
-    """Gradient of sinh."""
-
+class SinhBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "sinh"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = sinh_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.cosh(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (sinh_grad_of_input(grads[0], input._array, owned),)
 
 
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sinh, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sinh", out, sinh(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sinh, (input,), {"out": out})
-        input = as_tensor_argument("sinh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sinh", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = sinh_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SinhBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SinhBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sinh_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sinh_overwriting = overwriting(sinh_kernel)
+    return finish("sinh", result, (input,)) if process.diverted else result
 
 
 def sinh_(input: Tensor) -> Tensor:
     """In-place version of sinh."""
-    if overwrite(sinh_overwriting, input):
-        return input
-    return in_place(
-        sinh,
-        input,
-    )
+    return input if overwrite(sinh_overwriting, input) else in_place(sinh, input)
 
 
-def sinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sinh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.cosh(input))))
-    return sum_of_terms(terms, result)
-
-
-class CoshBackward0(Node):
-    """Gradient of cosh."""
-
+class CoshBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "cosh"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = grad * sinh_kernel(input).conjugate()
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.sinh(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (grads[0] * sinh_kernel(input._array).conjugate(),)
 
 
 def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic cosine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(cosh, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("cosh", out, cosh(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(cosh, (input,), {"out": out})
-        input = as_tensor_argument("cosh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("cosh", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = cosh_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(CoshBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(CoshBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, cosh_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-cosh_overwriting = overwriting(cosh_kernel)
+    return finish("cosh", result, (input,)) if process.diverted else result
 
 
 def cosh_(input: Tensor) -> Tensor:
     """In-place version of cosh."""
-    if overwrite(cosh_overwriting, input):
-        return input
-    return in_place(
-        cosh,
-        input,
-    )
-
-
-def cosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of cosh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.sinh(input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(cosh_overwriting, input) else in_place(cosh, input)
 
 
 @native
@@ -962,112 +411,45 @@ def tanh_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
     return grad * (1 - result * result).conjugate()
 
 
-class TanhBackward0(Node):
-    """Gradient of tanh."""
-
+class TanhBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("result",)
+    operation = "tanh"
+    tensor_names = ("result",)
     fresh = (True,)
-    saved_result: Any = None
-    saved_result_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        result = result._array
-        if half:
-            result = widen_half(result)
-        grad_of_input = tanh_grad_of_input(grad, result, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        result = self.unpack("result")
-        grad_of_input = grad * conjugate(1 - result * result)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_result = None
+        return (tanh_grad_of_input(grads[0], result._array, owned),)
 
 
 def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic tangent."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(tanh, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("tanh", out, tanh(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(tanh, (input,), {"out": out})
-        input = as_tensor_argument("tanh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("tanh", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = tanh_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(TanhBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(TanhBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, tanh_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-tanh_overwriting = overwriting(tanh_kernel)
+    return finish("tanh", result, (input,)) if process.diverted else result
 
 
 def tanh_(input: Tensor) -> Tensor:
     """In-place version of tanh."""
-    if overwrite(tanh_overwriting, input):
-        return input
-    return in_place(
-        tanh,
-        input,
-    )
-
-
-def tanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of tanh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(1 - result * result)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(tanh_overwriting, input) else in_place(tanh, input)
 
 
 @native
@@ -1075,113 +457,45 @@ def asinh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * rsqrt_kernel(input * input + 1).conjugate()
 
 
-class AsinhBackward0(Node):
-    """Gradient of asinh."""
-
+class AsinhBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "asinh"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = asinh_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.rsqrt(input * input + 1))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (asinh_grad_of_input(grads[0], input._array, owned),)
 
 
 def asinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic sine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(asinh, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("asinh", out, asinh(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(asinh, (input,), {"out": out})
-        input = as_tensor_argument("asinh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("asinh", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = asinh_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AsinhBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AsinhBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, asinh_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-asinh_overwriting = overwriting(asinh_kernel)
+    return finish("asinh", result, (input,)) if process.diverted else result
 
 
 def asinh_(input: Tensor) -> Tensor:
     """In-place version of asinh."""
-    if overwrite(asinh_overwriting, input):
-        return input
-    return in_place(
-        asinh,
-        input,
-    )
-
-
-def asinh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of asinh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.rsqrt(input * input + 1))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(asinh_overwriting, input) else in_place(asinh, input)
 
 
 @native
@@ -1189,113 +503,45 @@ def acosh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * acosh_slope_kernel(input).conjugate()
 
 
-class AcoshBackward0(Node):
-    """Gradient of acosh."""
-
+class AcoshBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "acosh"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = acosh_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad * conjugate(F.acosh_slope(input))
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (acosh_grad_of_input(grads[0], input._array, owned),)
 
 
 def acosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic cosine."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(acosh, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("acosh", out, acosh(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(acosh, (input,), {"out": out})
-        input = as_tensor_argument("acosh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("acosh", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = acosh_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AcoshBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AcoshBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, acosh_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-acosh_overwriting = overwriting(acosh_kernel)
+    return finish("acosh", result, (input,)) if process.diverted else result
 
 
 def acosh_(input: Tensor) -> Tensor:
     """In-place version of acosh."""
-    if overwrite(acosh_overwriting, input):
-        return input
-    return in_place(
-        acosh,
-        input,
-    )
-
-
-def acosh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of acosh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * conjugate(F.acosh_slope(input))))
-    return sum_of_terms(terms, result)
+    return input if overwrite(acosh_overwriting, input) else in_place(acosh, input)
 
 
 @native
@@ -1303,218 +549,83 @@ def atanh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad / (1 - input * input).conjugate()
 
 
-class AtanhBackward0(Node):
-    """Gradient of atanh."""
-
+class AtanhBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
+    operation = "atanh"
+    tensor_names = ("input",)
     fresh = (True,)
-    saved_input: Any = None
-    saved_input_version: int = -1
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = atanh_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = grad / conjugate(1 - input * input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (atanh_grad_of_input(grads[0], input._array, owned),)
 
 
 def atanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic tangent."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(atanh, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("atanh", out, atanh(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(atanh, (input,), {"out": out})
-        input = as_tensor_argument("atanh", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("atanh", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = atanh_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(AtanhBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AtanhBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, atanh_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-atanh_overwriting = overwriting(atanh_kernel)
+    return finish("atanh", result, (input,)) if process.diverted else result
 
 
 def atanh_(input: Tensor) -> Tensor:
     """In-place version of atanh."""
-    if overwrite(atanh_overwriting, input):
-        return input
-    return in_place(
-        atanh,
-        input,
-    )
+    return input if overwrite(atanh_overwriting, input) else in_place(atanh, input)
 
 
-def atanh_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of atanh."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad / conjugate(1 - input * input)))
-    return sum_of_terms(terms, result)
-
-
-class Atan2Backward0(Node):
-    """Gradient of atan2."""
-
+class Atan2Backward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other")
-    public_names = {"input": "self"}
+    operation = "atan2"
+    tensor_names = ("input", "other")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
-        if half:
-            input = widen_half(input)
         other = self.saved_other
         if other._counter is not None and other._counter.value != self.saved_other_version:
             raise_stale(self, "other")
         other = other._array
-        if half:
-            other = widen_half(other)
         scaled = over_square_radius_kernel(grad, input, other)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             grad_of_input = other * scaled
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             grad_of_other = -input * scaled
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        input = self.unpack("input")
-        other = self.unpack("other")
-        scaled = F.over_square_radius(grad, input, other)
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = other * scaled
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            grad_of_other = -input * scaled
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The angle of the point (other, input)."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(atan2, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("atan2", out, atan2(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(atan2, (input, other), {"out": out})
-        input = as_tensor_argument("atan2", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(atan2, (input, other), {"out": out})
-        other = as_tensor_argument("atan2", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("atan2", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1524,74 +635,29 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = atan2_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("atan2", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(Atan2Backward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(Atan2Backward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                atan2_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-atan2_overwriting = overwriting(atan2_kernel)
+    return finish("atan2", result, (input, other)) if process.diverted else result
 
 
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of atan2."""
-    if overwrite(atan2_overwriting, input, other):
-        return input
-    return in_place(atan2, input, other)
-
-
-def atan2_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of atan2."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        scaled = F.over_square_radius(grad, input, other)
-        terms.append(conjugate(other * scaled))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        scaled = F.over_square_radius(grad, input, other)
-        terms.append(conjugate(-input * scaled))
-    return sum_of_terms(terms, result)
+    return input if overwrite(atan2_overwriting, input, other) else in_place(atan2, input, other)
 
 
 @native
@@ -1604,124 +670,45 @@ def hypot_grad_of_other(grad: Any, other: Any, result: Any, owned: bool = False)
     return grad * (other / result)
 
 
-class HypotBackward0(Node):
-    """Gradient of hypot."""
-
+class HypotBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input", "other", "result")
-    public_names = {"input": "self"}
+    operation = "hypot"
+    tensor_names = ("input", "other", "result")
     fresh = (True, True)
-    saved_input: Any = None
-    saved_input_version: int = -1
-    saved_other: Any = None
-    saved_other_version: int = -1
-    saved_result: Any = None
-    saved_result_version: int = -1
-    broadcast: bool = False
-    input_shape: Any = None
-    input_dtype: Any = None
-    other_shape: Any = None
-    other_dtype: Any = None
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        grad_of_input = None
-        grad_of_other = None
+        grad_of_input = grad_of_other = None
         if edges[0] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            input = input._array
-            if half:
-                input = widen_half(input)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            if half:
-                result = widen_half(result)
-            grad_of_input = hypot_grad_of_input(grad, input, result, owned and edges[1] is None)
-            if self.broadcast:
-                grad_of_input = sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-            elif half:
-                grad_of_input = rounded(grad_of_input, grads[0].dtype)
+            grad_of_input = hypot_grad_of_input(grad, input._array, result._array, owned and edges[1] is None)
+            if self.broadcast is not None:
+                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            other = other._array
-            if half:
-                other = widen_half(other)
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            result = result._array
-            if half:
-                result = widen_half(result)
-            grad_of_other = hypot_grad_of_other(grad, other, result, owned)
-            if self.broadcast:
-                grad_of_other = sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-            elif half:
-                grad_of_other = rounded(grad_of_other, grads[0].dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        grad_of_input = None
-        grad_of_other = None
-        if edges[0] is not None:
-            input = self.unpack("input")
-            result = self.unpack("result")
-            grad_of_input = grad * (input / result)
-            if self.broadcast:
-                grad_of_input = F.sum_to_like(grad_of_input, self.input_shape, self.input_dtype)
-        if edges[1] is not None:
-            other = self.unpack("other")
-            result = self.unpack("result")
-            grad_of_other = grad * (other / result)
-            if self.broadcast:
-                grad_of_other = F.sum_to_like(grad_of_other, self.other_shape, self.other_dtype)
-        return (
-            grad_of_input,
-            grad_of_other,
-        )
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
-        self.saved_other = None
-        self.saved_result = None
+            grad_of_other = hypot_grad_of_other(grad, other._array, result._array, owned)
+            if self.broadcast is not None:
+                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
+        return (grad_of_input, grad_of_other)
 
 
 def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Compute sqrt(input**2 + other**2) without overflow."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(hypot, (input, other), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("hypot", out, hypot(input, other))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(hypot, (input, other), {"out": out})
-        input = as_tensor_argument("hypot", "input", 1, input)
-    if not isinstance(other, TensorBase):
-        if is_foreign(other):
-            return ask_foreign(hypot, (input, other), {"out": out})
-        other = as_tensor_argument("hypot", "other", 2, other)
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("hypot", (input, other), out)) is not PROCEED:
+            return taken
     input_array = input._array
     other_array = other._array
     promoted = False
@@ -1731,256 +718,103 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         computed: Any = hypot_kernel(input_array, other_array)
     except ValueError as error:
-        raise shapes_differ(error, input_array, other_array) from None
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
+        raise refuse("hypot", error, locals()) from None
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad or other._requires_grad):
-        node = new_node(HypotBackward0)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(HypotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        if promoted or input_array.shape != node.shape or other_array.shape != node.shape:
-            node.broadcast = True
-            node.input_shape = input._array.shape
-            node.input_dtype = input._array.dtype
-            node.other_shape = other._array.shape
-            node.other_dtype = other._array.dtype
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input, other))
         if input._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input, other):
-            carry_tangents(
-                result,
-                hypot_tangent,
-                (
-                    input,
-                    other,
-                ),
-                (
-                    input,
-                    other,
-                ),
-            )
-        note_inference(result)
-    return result
-
-
-hypot_overwriting = overwriting(hypot_kernel)
+    return finish("hypot", result, (input, other)) if process.diverted else result
 
 
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of hypot."""
-    if overwrite(hypot_overwriting, input, other):
-        return input
-    return in_place(hypot, input, other)
+    return input if overwrite(hypot_overwriting, input, other) else in_place(hypot, input, other)
 
 
-def hypot_tangent(result: Any, input: Any, other: Any, input_tangent: Any, other_tangent: Any) -> Any:
-    """Tangent of hypot."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(grad * (input / result)))
-    if other_tangent is not None:
-        grad = conjugate(other_tangent)
-        terms.append(conjugate(grad * (other / result)))
-    return sum_of_terms(terms, result)
-
-
-class Deg2radNode(Node):
-    """Gradient of deg2rad."""
-
+class Deg2radNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "deg2rad"
+    shown = "Deg2RadBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = deg2rad_kernel(grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.deg2rad(grad)
-        return (grad_of_input,)
-
-
-Deg2radNode.__name__ = Deg2radNode.__qualname__ = "Deg2RadBackward0"
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        return (deg2rad_kernel(grads[0]),)
 
 
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     """Degrees as radians."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(deg2rad, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("deg2rad", out, deg2rad(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(deg2rad, (input,), {"out": out})
-        input = as_tensor_argument("deg2rad", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("deg2rad", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = deg2rad_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Deg2radNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, deg2rad_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-deg2rad_overwriting = overwriting(deg2rad_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Deg2radNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("deg2rad", result, (input,)) if process.diverted else result
 
 
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place version of deg2rad."""
-    if overwrite(deg2rad_overwriting, input):
-        return input
-    return in_place(
-        deg2rad,
-        input,
-    )
+    return input if overwrite(deg2rad_overwriting, input) else in_place(deg2rad, input)
 
 
-def deg2rad_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of deg2rad."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.deg2rad(grad)))
-    return sum_of_terms(terms, result)
-
-
-class Rad2degNode(Node):
-    """Gradient of rad2deg."""
-
+class Rad2degNode(OperationNode):
     __slots__ = ("__dict__",)
+    operation = "rad2deg"
+    shown = "Rad2DegBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = rad2deg_kernel(grad)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        grad_of_input = F.rad2deg(grad)
-        return (grad_of_input,)
-
-
-Rad2degNode.__name__ = Rad2degNode.__qualname__ = "Rad2DegBackward0"
+        if grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        return (rad2deg_kernel(grads[0]),)
 
 
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     """Radians as degrees."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(rad2deg, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("rad2deg", out, rad2deg(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(rad2deg, (input,), {"out": out})
-        input = as_tensor_argument("rad2deg", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("rad2deg", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = rad2deg_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(Rad2degNode)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, rad2deg_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-rad2deg_overwriting = overwriting(rad2deg_kernel)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(Rad2degNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("rad2deg", result, (input,)) if process.diverted else result
 
 
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place version of rad2deg."""
-    if overwrite(rad2deg_overwriting, input):
-        return input
-    return in_place(
-        rad2deg,
-        input,
-    )
-
-
-def rad2deg_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of rad2deg."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.rad2deg(grad)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(rad2deg_overwriting, input) else in_place(rad2deg, input)
 
 
 @native
@@ -1988,109 +822,41 @@ def sinc_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return sinc_grad_kernel(grad, input)
 
 
-class SincBackward0(Node):
-    """Gradient of sinc."""
-
+class SincBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    saved_names = ("input",)
-    public_names = {"input": "self"}
-    saved_input: Any = None
-    saved_input_version: int = -1
+    operation = "sinc"
+    tensor_names = ("input",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        half = grad.dtype.itemsize == 2
-        if half:
-            grad = widen_half(grad)
-        if edges[0] is None:
-            return (None,)
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        if half:
-            input = widen_half(input)
-        grad_of_input = sinc_grad_of_input(grad, input, owned)
-        if half:
-            grad_of_input = rounded(grad_of_input, grads[0].dtype)
-        return (grad_of_input,)
-
-    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.released:
-            raise graph_freed(self.name())
-        grad = grads[0]
-        if edges[0] is None:
-            return (None,)
-        input = self.unpack("input")
-        grad_of_input = F.sinc_grad(grad, input)
-        return (grad_of_input,)
-
-    def release_saved_tensors(self) -> None:
-        self.released = True
-        self.saved_input = None
+        return (sinc_grad_of_input(grads[0], input._array, owned),)
 
 
 def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     """Compute sin(pi x) / (pi x), and 1 at zero."""
-    record = True
-    if process.changed:
-        if switches.interceptors or overrides.types:
-            taken = intercept(sinc, (input,), {"out": out})
-            if taken is not NotImplemented:
-                return taken
-        record = switches.records
-    if out is not None:
-        return write_out("sinc", out, sinc(input))
-    if not isinstance(input, TensorBase):
-        if is_foreign(input):
-            return ask_foreign(sinc, (input,), {"out": out})
-        input = as_tensor_argument("sinc", "input", 1, input)
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sinc", (input,), out)) is not PROCEED:
+            return taken
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
     computed: Any = sinc_kernel(input_array)
-    if type(computed) is not ndarray:
-        computed = as_array(computed)
     result: Tensor = new(Tensor)
-    result._array = computed
-    if record and (input._requires_grad):
-        node = new_node(SincBackward0)
-        node.next_edges = ((input._edge or gradient_edge(input)) if input._requires_grad else None,)
-        node.sequence_nr = next_sequence_nr()
-        node.shape = computed.shape
-        node.dtype = computed.dtype
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SincBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-        result._requires_grad = True
-        result._edge = (node, 0)
-        if process.changed:
-            adopt_switches(node)
-    if process.changed:
-        if switches.dual_level >= 0 and tangents_flow(input):
-            carry_tangents(result, sinc_tangent, (input,), (input,))
-        note_inference(result)
-    return result
-
-
-sinc_overwriting = overwriting(sinc_kernel)
+    return finish("sinc", result, (input,)) if process.diverted else result
 
 
 def sinc_(input: Tensor) -> Tensor:
     """In-place version of sinc."""
-    if overwrite(sinc_overwriting, input):
-        return input
-    return in_place(
-        sinc,
-        input,
-    )
-
-
-def sinc_tangent(result: Any, input: Any, input_tangent: Any) -> Any:
-    """Tangent of sinc."""
-    terms = []
-    if input_tangent is not None:
-        grad = conjugate(input_tangent)
-        terms.append(conjugate(F.sinc_grad(grad, input)))
-    return sum_of_terms(terms, result)
+    return input if overwrite(sinc_overwriting, input) else in_place(sinc, input)

@@ -12,6 +12,7 @@ in Python it takes 40 ns more, a thirtieth of a small operation.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -60,7 +61,10 @@ _PUBLIC = (
     "_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "metadata", "name", "next_functions",
     "register_hook", "register_prehook", "requires_grad",
 )  # fmt: skip
+_rules: dict[str, Callable[..., Any]] = {}
 _SUBCLASSES_HAVE_DICT: tuple[str, ...] = ()
+_PUBLIC_NAMES = {"input": "self"}
+"""PyTorch's inspection attributes keep the name `self` for the first argument."""
 
 
 class Node:
@@ -76,12 +80,23 @@ class Node:
     released: bool = False
     extra: NodeExtra | None = None
     lock: Any = None
+    broadcast: tuple[Any, ...] | None = None
+    """Shape and dtype of each input, where gradients must be summed to them or cast."""
 
     # Of the class, not of the instance (see Note [Compiled classes]).
     output_count = 1
     fresh: ClassVar[tuple[bool, ...]] = ()
+    tensor_names: ClassVar[tuple[str, ...]] = ()
+    value_names: ClassVar[tuple[str, ...]] = ()
+    """Arguments that the rule reads and that are not tensors: numbers, sizes, switches."""
+    fact_names: ClassVar[tuple[str, ...]] = ()
+    """What the rule reads of tensors beside their elements: `input_shape`."""
     saved_names: ClassVar[tuple[str, ...]] = ()
-    public_names: ClassVar[dict[str, str]] = {}
+    """Saved tensors and values."""
+    shown: ClassVar[str] = ""
+    """PyTorch's name of the node, where another operation's class has it."""
+    operation = ""
+    """The operation whose rule the node applies; the nodes of others have rules of their own."""
     needs_tensors = False
 
     # What subclasses define.
@@ -97,10 +112,16 @@ class Node:
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         """Compute the same on Tensors, so that the computation is recorded in its turn."""
-        raise NotImplementedError
+        rule = _rules.get(self.operation)
+        if rule is None:
+            rule = _rules[self.operation] = _differentiable_rule(type(self))
+        return rule(self, grads, edges)
 
     def release_saved_tensors(self) -> None:
         """Drop what was saved for backward."""
+        for name in self.tensor_names:
+            self.released = True
+            setattr(self, f"saved_{name}", None)
 
     # The engine's view.
 
@@ -213,7 +234,7 @@ class Node:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        names = {name: self.public_names.get(name, name) for name in self.saved_names}
+        names = {name: _PUBLIC_NAMES.get(name, name) for name in self.saved_names}
         special = [name for name in super().__dir__() if name.startswith("__")]
         raw = [f"_raw_saved_{public}" for name, public in names.items() if hasattr(self, f"saved_{name}_version")]
         return [*special, *_PUBLIC, *[f"_saved_{public}" for public in names.values()], *raw]
@@ -223,7 +244,7 @@ class Node:
 
     def _read_saved(self, public: str, *, raw: bool) -> Any:
         for name in self.saved_names:
-            if self.public_names.get(name, name) == public:
+            if _PUBLIC_NAMES.get(name, name) == public:
                 if raw:
                     return self.raw_saved(name)
                 if self.released:
@@ -237,12 +258,15 @@ class Node:
 
     def _read_shape(self, public: str) -> Shape | None:
         """The sizes of an input that the rule reads, under PyTorch's name for the input."""
-        for name in (public, "input" if public == "self" else public):
-            for field in (f"saved_{name}_shape", f"{name}_shape"):
-                shape = getattr(self, field, None) if hasattr(type(self), field) else None
-                if shape is not None:
-                    return tuple(shape)
-        return None
+        name = "input" if public == "self" else public
+        shape = getattr(self, f"saved_{name}_shape", None) if hasattr(type(self), f"saved_{name}_shape") else None
+        if shape is None and self.broadcast is not None:
+            from pullback.generated.registry import OPERATIONS  # lazy: above this layer
+
+            inputs = OPERATIONS[self.operation].differentiable_inputs
+            given = self.broadcast[inputs.index(name)] if name in inputs else None
+            shape = None if given is None else given[0]
+        return None if shape is None else tuple(shape)
 
     def unpack(self, name: str) -> Any:
         """The saved value as the user knows it: a Tensor, a number or a tuple, its version checked."""
@@ -255,6 +279,18 @@ class Node:
         from pullback.graph.saved_tensor import raw_saved  # lazy: saved_tensor builds on this module
 
         return raw_saved(self, name)
+
+
+def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:
+    """The rule of an operation on Tensors; where its class is not compiled, from now on a method of the class."""
+    if not cls.operation:
+        raise NotImplementedError
+    from pullback.recording.rendered import differentiable_rule  # lazy: above this layer, for second derivatives alone
+
+    rule = differentiable_rule(cls.operation)
+    with contextlib.suppress(TypeError):
+        cls.apply_differentiable = rule  # type: ignore[method-assign]
+    return rule
 
 
 def _as_shown(public: str, value: Any) -> Any:

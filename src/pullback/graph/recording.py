@@ -16,11 +16,6 @@ def metadata_of(results: Sequence[Tensor]) -> tuple[InputMetadata, ...]:
     return tuple([InputMetadata(r._array.shape, r._array.dtype) for r in results])
 
 
-def version_of(tensor: Any) -> int:
-    """The version at which a tensor is saved; 0 while it has no counter."""
-    return tensor._counter.value if tensor._counter is not None else 0
-
-
 def zero_grad_array(node: Node, index: int) -> Any:
     """The gradient of an output that nothing used, as an array."""
     metadata = node.input_metadata(index)
@@ -43,7 +38,3 @@ def note_inference(result: Any) -> None:
                 tensor._become_inference()
             else:
                 tensor._made_in = transform
-
-
-def note_view_inference(result: Any) -> None:
-    """A view made in inference mode is an inference tensor only if its base is: make_view has seen to it."""

@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-_ROADS = ("pullback.functions", "pullback.generated", "pullback.modes", "pullback.tensor", "pullback.overrides")
+_ROADS = tuple([f"pullback.{part}" for part in "functions generated modes overrides recording tensor".split()])
 
 
 def is_operator() -> bool:

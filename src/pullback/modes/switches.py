@@ -2,10 +2,11 @@
 
 # Note [Switches]
 Reading a `threading.local` attribute costs as much as a quarter of a small operation. So a generated function first
-reads `process.changed`, a plain attribute: zero means that every thread has every switch at its default (recording on,
-no hooks, no dual level, nothing intercepting), and the fast road needs to look no further. Any thread that leaves the
-defaults adds one while it is away. The price is only paid by others' speed, never by correctness: with
-`process.changed` non-zero each thread reads its own switches.
+reads `process.diverted`, a plain attribute: zero means that every thread has every switch but grad mode at its default
+(no hooks, no dual level, nothing intercepting), and the fast path needs to look no further. Any thread that leaves the
+defaults adds one while it is away. `process.changed` counts in the same way and grad mode too: an operation reads it
+where it would be recorded. The price is only paid by others' speed, never by correctness: with a count above zero each
+thread reads its own switches.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ class Process:
 
     changed: int = 0
     """Threads that left the defaults, plus one per Tensor subclass that overrides operations."""
+    diverted: int = 0
+    """The same without those that only switched grad mode."""
     log_nodes: bool = False
     """Whether backward logs each node it runs; `_logging.set_logs` sets it."""
 
@@ -69,6 +72,7 @@ class Switches(threading.local):
         self.layout_policy: bool = True
         self.multithreading: bool = True
         self.changed_switches: int = 0
+        self.diverting_switches: int = 0
 
 
 switches = Switches()
@@ -108,6 +112,12 @@ def set_switch(name: str, value: Any) -> Any:
         if count + (difference < 0) == 1:  # the thread has just left its defaults, or come back to them
             with _lock:
                 process.changed += difference
+        if name != "grad_mode":
+            count = state["diverting_switches"] + difference
+            state["diverting_switches"] = count
+            if count + (difference < 0) == 1:
+                with _lock:
+                    process.diverted += difference
     return former
 
 
@@ -127,3 +137,4 @@ def close_fast_road() -> None:
     """Make every thread look at its switches from now on (a Tensor subclass overrides operations)."""
     with _lock:
         process.changed += 1
+        process.diverted += 1

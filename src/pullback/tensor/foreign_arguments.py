@@ -18,6 +18,7 @@ from typing import Any
 from pullback.backend.dtype import dtype
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.modes.interception import overrides
+from pullback.source_text import run_text
 from pullback.tensor.arguments import missing_arguments, plain_number
 from pullback.tensor.refusals import mismatch, refusal
 from pullback.tensor.size import Size
@@ -209,8 +210,7 @@ def _written_out(
         f"            raise\n"
         f"    raise explained\n"
     )
-    exec(compile(text, __file__, "exec"), scope)
-    made: Callable[..., Any] = scope["itself"]
+    made: Callable[..., Any] = run_text(text, f"{name}() with its arguments checked", scope)["itself"]
     return made
 
 

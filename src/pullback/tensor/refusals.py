@@ -9,10 +9,9 @@ Switches alone are looked at in every call, since anything is true or false.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.array_module import is_number
@@ -44,12 +43,14 @@ _SIZES = {
 """Parameters that take a number or one number per dimension in every function that has them."""
 
 
-def refused(error: Exception, function: str, schema: str, values: tuple[Any, ...]) -> Exception:
+def refused(
+    error: Exception, function: str, schema: Sequence[tuple[str, str, bool]], values: tuple[Any, ...]
+) -> Exception:
     """What a generated function raises after `error`: it names the first argument of a wrong type, if there is one.
 
-    `schema` is the signature of the kernel, `name: annotation` for every value, with a star before those that go by name.
+    `schema` is the signature of the kernel: of each value its name, its annotation and whether it goes by name.
     """
-    for position, (name, annotation, by_name) in enumerate(_parameters(schema)):
+    for position, (name, annotation, by_name) in enumerate(schema):
         value = values[position]
         expected = mismatch(annotation, value)
         if expected is not None:
@@ -59,14 +60,6 @@ def refused(error: Exception, function: str, schema: str, values: tuple[Any, ...
     if isinstance(error, (ValueError, MemoryError)):
         return no_memory(error) or _shapes_that_differ(error) or error
     return error
-
-
-@functools.cache
-def _parameters(schema: str) -> list[tuple[str, str, bool]]:
-    """Name and annotation of each parameter of a schema, and whether it goes by name."""
-    positional, _, named = schema.partition("*; ")
-    parts = [(part, False) for part in positional.split("; ") if part] + [(p, True) for p in named.split("; ") if p]
-    return [(*part.split(": "), by_name) for part, by_name in parts]  # type: ignore[misc]  # two by the generator's hand
 
 
 def refusal(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tools.codegen.model import (
+from pullback.rules.model import (
     DIM,
     DIMS,
     OPTIONAL_TENSOR,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, field
 
-from tools.codegen.model import Line, Operation
+from pullback.rules.model import Line, Operation
 
 _FRESH_CALLS = {
     "add_along", "binary_cross_entropy_grad", "bmm", "clamp_grad", "clamp_grad_max", "clamp_grad_min",
@@ -86,6 +87,12 @@ class SavedValues:
     def readers(self, name: str) -> list[str]:
         """The inputs whose gradient needs the saved tensor `name`."""
         return [parameter for parameter, uses in self.of_line.items() if name in uses.values]
+
+
+@functools.cache
+def saved_values(operation: Operation) -> SavedValues:
+    """The saved values of an operation, found once."""
+    return SavedValues(operation)
 
 
 def is_fresh(line: Line) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tools.codegen.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
+from pullback.rules.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
 
 KINDS = ("elementwise", "linear", "multilinear", "self_adjoint", "general", "non_differentiable")
 STRUCTURES = ("elementwise", "along", "view", "leading", "matrices", "samples", "general")
@@ -48,6 +48,14 @@ def read_rules(folder: Path, kernels: dict[str, Kernel], refusals: list[Refusal]
                 except Refusal as refusal:
                     refusals.append(refusal)
     return list(seen.values())
+
+
+def read_rules_of(statements: list[ast.FunctionDef], path: Path, kernels: dict[str, Kernel]) -> dict[str, Operation]:
+    """The rules among the statements of one file, by name."""
+    seen: dict[str, Operation] = {}
+    for statement in statements:
+        _read_statement(statement, path, kernels, seen)
+    return seen
 
 
 def _read_statement(

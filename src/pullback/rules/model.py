@@ -142,7 +142,7 @@ class TangentRule:
     expression: ast.expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operation:
     """A kernel with its rule."""
 
@@ -179,6 +179,27 @@ class Operation:
         return tuple(by_name[line.parameter] for line in self.rule.lines)
 
     @property
-    def edges(self) -> tuple[Parameter, ...]:
-        """The tensor parameters that get an edge: those with a line; the others would only ever be None."""
-        return self.inputs
+    def takes_out(self) -> bool:
+        return bool(
+            not self.rule.view and not self.rule.options.get("multi_view") and self.rule.options.get("out", True)
+        )
+
+    @property
+    def public(self) -> str:
+        """The function's name in messages: that of the overloaded function of which the operation is one form."""
+        return str(self.rule.options.get("public", self.name))
+
+    @property
+    def only_tensors(self) -> bool:
+        """Whether it takes nothing that could be of a wrong type but tensors and switches."""
+        return all(p.is_tensor or p.annotation == "bool" for p in self.kernel.parameters)
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether the shapes of its tensors are broadcast: logical operations take any two dtypes as they are."""
+        return (
+            len(self.kernel.tensors) > 1
+            and len(self.rule.output_names) == 1
+            and not self.rule.options.get("multi_view")
+            and (self.rule.promote != "none" or self.name.startswith("logical_"))
+        )

@@ -1,29 +1,31 @@
-"""Writes the forward-mode function of an operation, which its kind gives."""
+"""Writes the forward-mode function of an operation, which its kind gives.
+
+It is written when it is first asked for (pullback/recording/rendered.py).
+"""
 
 from __future__ import annotations
 
 import ast
 
-from tools.codegen.model import TENSOR_LIST, Operation
-from tools.codegen.render import Library, render
-from tools.codegen.saved_values import SavedValues
+from pullback.rules.model import TENSOR_LIST, Operation
+from pullback.rules.render import render
+from pullback.rules.saved_values import saved_values
 
 
-def emit_tangent(operation: Operation, library: Library) -> list[str]:
+def emit_tangent(operation: Operation) -> list[str]:
     """The lines of `<name>_tangent(result, <parameters>, <tangents>)`."""
     parameters = [p.name for p in operation.kernel.parameters]
     tangents = [f"{p.name}_tangent" for p in operation.inputs]
-    names = ", ".join(f"{n}: Any" for n in ["result", *parameters, *tangents])
-    out = [f"def {operation.name}_tangent({names}) -> Any:", f'    """Tangent of {operation.name}."""']
+    out = [f"def {operation.name}_tangent({', '.join(['result', *parameters, *tangents])}):"]
     rule = operation.rule
     if rule.tangent is not None:
-        return [*out, *_explicit(operation, library), ""]
+        return [*out, *_explicit(operation), ""]
     if any(line.not_implemented for line in rule.lines):
         return [*out, f'    raise forward_not_implemented("{operation.name}")', ""]
     writer = {"elementwise": _lines, "self_adjoint": _lines, "linear": _linear, "multilinear": _multilinear}.get(
         rule.kind
     )
-    return [*out, *(writer(operation, library) if writer else _double_pullback(operation)), ""]
+    return [*out, *(writer(operation) if writer else _double_pullback(operation)), ""]
 
 
 def _outputs(operation: Operation, names: tuple[str, ...]) -> list[str]:
@@ -33,25 +35,25 @@ def _outputs(operation: Operation, names: tuple[str, ...]) -> list[str]:
     return [f"    {name} = result[{outputs.index(name)}]" for name in names]
 
 
-def _explicit(operation: Operation, library: Library) -> list[str]:
+def _explicit(operation: Operation) -> list[str]:
     tangent = operation.rule.tangent
     assert tangent is not None
     out = _outputs(operation, tangent.outputs)
     for p in operation.inputs:
         out += [f"    if {p.name}_tangent is None:", f"        {p.name}_tangent = zeros_like_input({p.name})"]
     for name, expression in tangent.assignments:
-        out.append(f"    {name} = {_text(expression, operation, library)}")
-    out.append(f"    return {_text(tangent.expression, operation, library)}")
+        out.append(f"    {name} = {_text(expression, operation)}")
+    out.append(f"    return {_text(tangent.expression, operation)}")
     return out
 
 
-def _text(expression: ast.expr, operation: Operation, library: Library) -> str:
-    return render(expression, operation, library, on_arrays=False, saved=False)[0]
+def _text(expression: ast.expr, operation: Operation) -> str:
+    return render(expression, operation, None, on_arrays=False, saved=False)[0]
 
 
-def _lines(operation: Operation, library: Library) -> list[str]:
+def _lines(operation: Operation) -> list[str]:
     """The sum of the lines with the tangent for the gradient; conjugated twice, since a line is the adjoint."""
-    saved = SavedValues(operation)
+    saved = saved_values(operation)
     out = ["    terms = []"]
     assigned = dict(operation.rule.assignments)
     for line in operation.rule.lines:
@@ -59,8 +61,8 @@ def _lines(operation: Operation, library: Library) -> list[str]:
         out += [f"    if {tangent} is not None:", f"        grad = conjugate({tangent})"]
         for name, _ in operation.rule.assignments:
             if name in saved.of_line[line.parameter].assignments:
-                out.append(f"        {name} = {_text(assigned[name], operation, library)}")
-        out.append(f"        terms.append(conjugate({_text(line.expression, operation, library)}))")
+                out.append(f"        {name} = {_text(assigned[name], operation)}")
+        out.append(f"        terms.append(conjugate({_text(line.expression, operation)}))")
     out.append("    return sum_of_terms(terms, result)")
     return out
 
@@ -70,10 +72,10 @@ def _call(operation: Operation, replaced: dict[str, str]) -> str:
     for p in operation.kernel.parameters:
         value = replaced.get(p.name, p.name)
         arguments.append(f"{p.name}={value}" if p.keyword_only else value)
-    return f"{operation.name}({', '.join(arguments)})"
+    return f"F.{operation.name}({', '.join(arguments)})"
 
 
-def _linear(operation: Operation, library: Library) -> list[str]:
+def _linear(operation: Operation) -> list[str]:
     out = []
     for p in operation.inputs:
         if p.role == TENSOR_LIST:
@@ -85,7 +87,7 @@ def _linear(operation: Operation, library: Library) -> list[str]:
     return [*out, f"    return {_call(operation, replaced)}"]
 
 
-def _multilinear(operation: Operation, library: Library) -> list[str]:
+def _multilinear(operation: Operation) -> list[str]:
     out = ["    terms = []"]
     for p in operation.inputs:
         out += [

@@ -1,0 +1,33 @@
+"""What every recorded operation does to its new node and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.graph.history import set_history
+from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.recording import metadata_of
+from pullback.tensor.tensor import TensorBase
+
+
+def attach_view(node: Node, result: Any) -> None:
+    """Make a view the output of a new node."""
+    node.sequence_nr = next_sequence_nr()
+    node.shape = result._array.shape
+    node.dtype = result._array.dtype
+    set_history(result, node)
+
+
+def attach_views(node: Node, results: Sequence[Any]) -> None:
+    """Make several views the outputs of a new node."""
+    node.sequence_nr = next_sequence_nr()
+    node.output_count = len(results)
+    node.output_metadata = metadata_of(results)
+    for index, result in enumerate(results):
+        set_history(result, node, index)
+
+
+def shapes_and_dtypes(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """What undoes broadcasting and promotion: shape and dtype of each input, None of one that is not a tensor."""
+    return tuple([(t._array.shape, t._array.dtype) if isinstance(t, TensorBase) else None for t in inputs])

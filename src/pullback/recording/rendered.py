@@ -1,0 +1,140 @@
+"""Rules as they are seldom run, rendered from the rule's own text on first use: on Tensors, in float32, as tangents.
+
+A node's `apply` on arrays stands in generated/. What only second derivatives, half precision and forward mode need is
+written when one of them asks for it: the rule is read from derivatives/, as the generator reads it, and compiled under a
+name of its own, so that tracebacks and debuggers show its lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path as FilePath
+from typing import Any
+
+from pullback.backend.dtype import widen_half
+from pullback.backend.halves import rounded
+from pullback.engine.double_pullback import double_pullback
+from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.graph.node import Node
+from pullback.graph.partial_gradient import PartialGradient
+from pullback.graph.recording import zero_grad_array, zero_grad_tensor
+from pullback.graph.saved_tensor import raise_stale, unpack_list
+from pullback.graph.tangents import conjugate, forward_not_implemented, sum_of_terms, zeros_like_input
+from pullback.kernels.broadcasting import sum_to_like
+from pullback.recording import array_formulas
+from pullback.source_text import run_text
+
+_SCOPE = {
+    "__name__": __name__,
+    "PartialGradient": PartialGradient,
+    "conjugate": conjugate,
+    "derivative_not_implemented": derivative_not_implemented,
+    "double_pullback": double_pullback,
+    "forward_not_implemented": forward_not_implemented,
+    "graph_freed": graph_freed,
+    "raise_stale": raise_stale,
+    "rounded": rounded,
+    "sum_of_terms": sum_of_terms,
+    "sum_to_like": sum_to_like,
+    "unpack_list": unpack_list,
+    "widen_half": widen_half,
+    "zero_grad_array": zero_grad_array,
+    "zero_grad_tensor": zero_grad_tensor,
+    "zeros_like_input": zeros_like_input,
+}
+"""What rendered rules call beside `F`."""
+
+
+def _once(make: Callable[[str], Callable[..., Any]]) -> Callable[[str], Callable[..., Any]]:
+    """Make each operation's function once. Python's syntax trees must not be made by two threads at the same time."""
+    made: dict[str, Callable[..., Any]] = {}
+
+    @functools.wraps(make)
+    def find(name: str) -> Callable[..., Any]:
+        function = made.get(name)
+        if function is None:
+            with _lock:
+                function = made[name] = made.get(name) or make(name)
+        return function
+
+    return find
+
+
+_lock = threading.Lock()
+
+
+@_once
+def differentiable_rule(name: str) -> Callable[..., Any]:
+    """The rule of an operation on Tensors, as a function of (node, grads, edges)."""
+    from pullback import generated  # lazy: above this layer
+    from pullback.rules.emit_apply import Path, emit_body
+
+    body = emit_body(_read_operation(name), Path(on_arrays=False))
+    return _compiled(f"{name}_on_tensors", body, {"F": generated}, f"the rule of {name} on Tensors")
+
+
+def apply_rarely(node: Node, grads: Sequence[Any], edges: Any) -> Any:
+    """Refuse to run a node a second time, or compute its gradients in float32 and round each once.
+
+    Several steps in half precision would round too often.
+    """
+    if node.released:
+        raise graph_freed(node.name())
+    return _rule_in_float32(node.operation)(node, grads, edges)
+
+
+@_once
+def _rule_in_float32(name: str) -> Callable[..., Any]:
+    from pullback.rules.emit_apply import Path, emit_body, line_function_name
+
+    operation = _read_operation(name)
+    family = vars(import_module(f"pullback.generated.{operation.rule.module}"))
+    lines = [line_function_name(operation, line) for line in operation.rule.lines]
+    native = {line: family[line] for line in lines if line in family}
+    body = emit_body(operation, Path(on_arrays=True, native_lines=set(native), widened=True))
+    return _compiled(f"{name}_in_float32", body, {"F": array_formulas, **native}, f"the rule of {name} in float32")
+
+
+@_once
+def tangent_of(name: str) -> Callable[..., Any]:
+    """The forward-mode function of an operation: it takes the results, the arguments and the inputs' tangents."""
+    from pullback import generated  # lazy: above this layer
+    from pullback.rules.emit_tangents import emit_tangent
+
+    text = "\n".join(emit_tangent(_read_operation(name)))
+    made: Callable[..., Any] = run_text(text, f"the tangent of {name}", {**_SCOPE, "F": generated})[f"{name}_tangent"]
+    return made
+
+
+def _compiled(name: str, body: list[str], scope: dict[str, Any], title: str) -> Callable[..., Any]:
+    text = "\n".join([f"def {name}(self, grads, edges):", *["    " + line for line in body], ""])
+    made: Callable[..., Any] = run_text(text, title, {**_SCOPE, **scope})[name]
+    return made
+
+
+def _read_operation(name: str) -> Any:
+    """The operation as the generator knows it: its record, and its rule read again."""
+    from pullback.generated.registry import OPERATIONS  # lazy: above this layer
+    from pullback.rules.model import Kernel, Parameter
+    from pullback.rules.read_rules import read_rules_of
+
+    record = OPERATIONS[name]
+    parameters = tuple(
+        Parameter(parameter, role, annotation, None, keyword_only)
+        for (parameter, role, keyword_only), annotation in zip(record.parameters, record.annotations, strict=True)
+    )
+    path, tree = _read_family(record.family)
+    kernel = Kernel(name, "", parameters, record.outputs > 1, "", path, 0)
+    wanted = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name in (name, f"{name}_tangent")]
+    return read_rules_of(wanted, path, {name: kernel})[name]
+
+
+@functools.cache
+def _read_family(family: str) -> tuple[FilePath, ast.Module]:
+    file = files("pullback") / "derivatives" / f"{family}.py"
+    return FilePath(str(file)), ast.parse(file.read_text(encoding="utf-8"), str(file))

@@ -1,0 +1,105 @@
+"""Turns a rule's expression into the text of one path: arrays, Tensors or tangents."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from pullback.rules.model import Operation, Refusal
+
+
+class Library:
+    """What `F.name` can mean: kernels and array formulas on one path, operations and formulas on the other.
+
+    `native_lines` names the lines of rules that are compiled, as the functions that compute them.
+    """
+
+    def __init__(self, kernels: dict[str, str], operations: dict[str, str], formulas: set[str]) -> None:
+        self.kernels = kernels
+        self.operations = operations
+        self.formulas = formulas
+        self.native_lines: set[str] = set()
+
+    def callee(self, name: str, operation: Operation, line: int, *, on_arrays: bool) -> tuple[ast.expr, str]:
+        """The function that `F.name` is, and the module it must be imported from ("" for none)."""
+        path = operation.rule.path
+        if on_arrays:
+            if name in self.kernels:
+                return ast.Name(f"{name}_kernel", ast.Load()), f"pullback.kernels.{self.kernels[name]}"
+            if name in self.formulas:
+                return ast.Name(f"{name}_kernel", ast.Load()), "pullback.recording.array_formulas"
+            raise Refusal(path, line, f"F.{name}: no kernel and no formula of that name")
+        if name not in self.operations and name not in self.formulas:
+            message = f"F.{name} cannot be differentiated: give the kernel a rule, or write {name} in formulas.py"
+            raise Refusal(path, line, message)
+        return _left_to_f(name), ""
+
+
+def _left_to_f(name: str) -> ast.expr:
+    return ast.Attribute(ast.Name("F", ast.Load()), name, ast.Load())
+
+
+class _Renderer(ast.NodeTransformer):
+    def __init__(
+        self, operation: Operation, library: Library | None, *, on_arrays: bool, saved: bool, inlined: dict[str, str]
+    ) -> None:
+        self.operation = operation
+        self.inlined = inlined
+        self.library = library
+        self.on_arrays = on_arrays
+        self.saved = saved
+        self.imports: set[tuple[str, str]] = set()
+        self._tensors = {p.name for p in operation.kernel.tensors} | set(operation.rule.outputs)
+        self._plain = {p.name for p in operation.kernel.parameters if not p.is_tensor}
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "F":
+            name = function.attr
+            arguments = [self.visit(a) for a in node.args]
+            keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+            if name == "conj":
+                # Numbers are conjugated as well, and real values are left alone.
+                if self.on_arrays:
+                    return ast.Call(ast.Attribute(arguments[0], "conjugate", ast.Load()), [], [])
+                return ast.Call(ast.Name("conjugate", ast.Load()), arguments, [])
+            return ast.Call(self._callee(name, node.lineno), arguments, keywords)
+        return self.generic_visit(node)
+
+    def _callee(self, name: str, line: int) -> ast.expr:
+        if self.library is None:
+            return _left_to_f(name)
+        function, module = self.library.callee(name, self.operation, line, on_arrays=self.on_arrays)
+        if module:
+            self.imports.add((module, name))
+        return function
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.inlined:
+            return ast.parse(self.inlined[node.id], mode="eval").body
+        return _of_self(node.id) if self.saved and node.id in self._plain else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if self.saved and isinstance(node.value, ast.Name) and node.value.id in self._tensors:
+            if node.attr == "ndim":
+                return ast.Call(ast.Name("len", ast.Load()), [_of_self(f"{node.value.id}_shape")], [])
+            return _of_self(f"{node.value.id}_{node.attr}")
+        return self.generic_visit(node)
+
+
+def _of_self(name: str) -> ast.expr:
+    return ast.Attribute(ast.Name("self", ast.Load()), f"saved_{name}", ast.Load())
+
+
+def render(
+    expression: ast.expr, operation: Operation, library: Library | None, *, on_arrays: bool, saved: bool = True,
+    inlined: dict[str, str] | None = None,
+) -> tuple[str, set[tuple[str, str]]]:  # fmt: skip
+    """The text of `expression` on one path, and the kernels it calls as (module, name).
+
+    `saved`: the node's saved values are read, as `self.saved_...` where they are not tensors; else the names themselves.
+    `inlined` says what stands in the place of some names. Without a library `F` stays in the text.
+    """
+    renderer = _Renderer(operation, library, on_arrays=on_arrays, saved=saved, inlined=inlined or {})
+    text = ast.unparse(ast.fix_missing_locations(renderer.visit(copy.deepcopy(expression))))
+    return text, renderer.imports
