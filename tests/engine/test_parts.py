@@ -29,13 +29,13 @@ def test_the_queue_gives_the_latest_recorded_node_first() -> None:
     assert [queue.pop()[0].sequence_nr for _ in range(4)] == [FIRST, 7, 3, 1]
 
 
-def test_equal_numbers_leave_in_the_order_they_came() -> None:
+def test_of_equal_numbers_the_last_to_be_ready_leaves_first() -> None:
     queue = ReadyQueue()
     first, second = node(5), node(5)
     queue.push(first, [None], [False])
     queue.push(second, [None], [False])
-    assert queue.pop()[0] is first
     assert queue.pop()[0] is second
+    assert queue.pop()[0] is first
 
 
 def _note(seen: list[int], number: int, grad: Any) -> None:

@@ -552,7 +552,7 @@ class Reader:
             return values[0]
         if name == "is_complex_value":
             return False
-        if name == "conj":
+        if name == "conj" or (name == "to_dtype" and values[1] is _DTYPE):
             return values[0]
         if name == "number_as":
             return Value(REAL, self.real(values[0]))

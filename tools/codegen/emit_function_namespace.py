@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pullback.rules.model import Refusal
 
-_OWN = {"__init__.py", "namespace.py", "methods.py", "operators.py", "protocols.py"}
+_OWN = {"__init__.py", "namespace.py", "unfused.py", "methods.py", "operators.py", "protocols.py"}
 
 
 def emit_function_namespace(folder: Path) -> str:

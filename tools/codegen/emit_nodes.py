@@ -25,6 +25,8 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     out.append(f'    operation = "{operation.name}"')
     if rule.class_name != rule.node_name:
         out.append(f'    shown = "{rule.node_name.rpartition("::")[2]}"')
+    if rule.options.get("fused"):
+        out.append(f'    fused = "{rule.options["fused"]}"')
     for attribute, names in (
         ("tensor_names", saved.tensors()),
         ("value_names", saved.plain()),

@@ -21,7 +21,8 @@ from pullback.tensor.tensor import Tensor
 # What PyTorch runs in the lower precision on the CPU, by the names that operations have here.
 _LOWER = frozenset(
     """
-    mm bmm matmul_batched addmm addbmm baddbmm linear_bias linear_bias_folded linear_product linear_product_folded
+    mm bmm matmul_batched matmul_flipped addmm addbmm baddbmm linear_bias linear_bias_folded linear_bias_added
+    linear_product linear_product_folded
     convolution conv_forward conv_transpose conv_tbc scaled_dot_product_attention attention_fused linalg_vecdot prelu_kernel
     addmm_ baddbmm_ addbmm_ matmul_with_vector lstm_layer
     """.split()

@@ -29,14 +29,16 @@ _PUBLIC_NAMES = {
     "clamp_min_tensor": "clamp_min", "clamp_tensor": "clamp", "contiguous_copy": "clone", "copy_to": "clone",
     "div_rounded": "div", "embedding_bag_forward": "_embedding_bag", "fill_tensor": "fill_", "gru_layer": "gru",
     "index_fill_tensor": "index_fill", "lerp_scalar": "lerp", "linear_bias": "linear", "linear_bias_folded": "linear",
+    "linear_bias_added": "linear",
     "linear_product": "linear", "linear_product_folded": "linear", "log_softmax": "_log_softmax",
     "logsigmoid": "log_sigmoid", "lstm_layer": "lstm", "masked_fill_tensor": "masked_fill", "matmul_batched": "matmul",
+    "matmul_flipped": "matmul",
     "max_all": "max", "max_dim": "max", "mean_all": "mean", "median_all": "median", "median_dim": "median",
     "min_all": "min", "min_dim": "min", "norm_dim": "norm", "pow_base": "pow", "pow_scalar": "pow",
     "prelu_kernel": "_prelu_kernel", "prod_all": "prod", "refill_": "fill_", "refill_tensor_": "fill_",
     "rms_norm_fused": "rms_norm", "rsub_tensor": "rsub", "slice_view": "slice", "softmax": "_softmax",
     "sort_stable": "sort", "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "sum_all": "sum",
-    "to_dtype": "_to_copy", "to_integer": "_to_copy", "unsafe_view": "_unsafe_view",
+    "to_copy": "_to_copy", "to_integer": "_to_copy", "unsafe_view": "_unsafe_view",
 }  # fmt: skip
 """What PyTorch calls the operations that have a name of their own here."""
 

@@ -17,7 +17,7 @@ def sub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
 
 @elementwise(node="RsubBackward1", promote="subtraction")
 def rsub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
+    return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha))
 
 
 @elementwise(node="RsubBackward0", promote="subtraction", public="rsub")
@@ -35,6 +35,26 @@ def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
 
 
+@elementwise(node="AddBackward1", public="add")
+def add_scalar(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
+@elementwise(node="SubBackward1", public="sub")
+def sub_scalar(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad)
+
+
+@elementwise(node="MulBackward1", public="mul")
+def mul_scalar(grad: Tensor, input: Tensor, other: Scalar) -> Pullback:
+    return wrt(input=F.scaled_by(grad, other))
+
+
+@elementwise(node="DivBackward1", public="div")
+def div_scalar(grad: Tensor, input: Tensor, other: Scalar) -> Pullback:
+    return wrt(input=grad / F.conj(other))
+
+
 @elementwise(in_place=True, node="DivBackward2", public="div", promote="product")
 def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) -> Pullback:
     return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
@@ -47,7 +67,7 @@ def floor_divide(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 
 @elementwise(in_place=True, node="RemainderBackward1")
 def remainder(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=grad, other=-grad * F.div_rounded(input, other, "floor"))
+    return wrt(input=grad, other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, "floor"))
 
 
 @elementwise(node="RemainderBackward0", public="remainder")
@@ -57,7 +77,7 @@ def remainder_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 
 @elementwise(in_place=True, node="FmodBackward1")
 def fmod(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=grad, other=-grad * F.div_rounded(input, other, "trunc"))
+    return wrt(input=grad, other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, "trunc"))
 
 
 @elementwise(node="FmodBackward0", public="fmod")
@@ -101,6 +121,6 @@ def gcd(input: Tensor, other: Tensor) -> None: ...
 def lcm(input: Tensor, other: Tensor) -> None: ...
 
 
-@linear(structure="elementwise")
-def conj(grad: Tensor, input: Tensor) -> Pullback:
+@linear(node="ConjBackward0", structure="elementwise")
+def conjugated(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.conj(grad))

@@ -35,7 +35,9 @@ def vdot_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tang
     return F.vdot(input_tangent, other) + F.vdot(input, other_tangent)
 
 
-@multilinear(node="MulBackward0", promote="common", parts="mul(view(input, (input.shape[0], 1)), vec2)")
+@multilinear(
+    node="MulBackward0", promote="common", parts="mul(view(input, (input.shape[0], 1)), vec2)", fused="outer_node"
+)
 def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     return wrt(
         input=F.to_dtype(F.mv(grad, F.to_dtype(F.conj(vec2), grad.dtype)), input.dtype),
@@ -43,8 +45,13 @@ def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     )
 
 
-@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, other)")
+@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, other)", fused="matmul_node")
 def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
+
+
+@multilinear(node="CloneBackward0", parts="batched_product(input, other)", fused="matmul_node")
+def matmul_flipped(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
@@ -140,7 +147,11 @@ def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Sc
 
 
 @general(
-    node="AddmmBackward0", public="linear", edges=("bias", "input", "weight"), parts="addmm(bias, input, t(weight))"
+    node="AddmmBackward0",
+    public="linear",
+    edges=("bias", "input", "weight"),
+    parts="addmm(bias, input, t(weight))",
+    fused="linear_node",
 )
 def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -161,6 +172,7 @@ def linear_bias_tangent(
     edges=("bias", "input", "weight"),
     parts="view(addmm(bias, view(input, (input.shape[:-1].numel(), input.shape[-1])), t(weight)), "
     "(*input.shape[:-1], weight.shape[0]))",
+    fused="linear_node",
 )
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -175,11 +187,33 @@ def linear_bias_folded_tangent(
     return F.linear_bias_folded(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 
-@multilinear(node="MmBackward0", parts="mm(input, t(weight))")
+@general(
+    node="AddBackward0",
+    public="linear",
+    edges=("bias", "input", "weight"),
+    fused="linear_node",
+    parts="add(batched_product(input, t(weight)), bias)",
+)
+def linear_bias_added(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
+    return wrt(
+        input=F.linear_grad_input(grad, weight),
+        weight=F.linear_grad_weight(grad, input),
+        bias=F.sum_to(grad, bias.shape),
+    )
+
+
+@tangent
+def linear_bias_added_tangent(
+    input: Tensor, weight: Tensor, input_tangent: Tensor, weight_tangent: Tensor, bias_tangent: Tensor
+) -> Tensor:
+    return F.linear_bias_added(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
+
+
+@multilinear(node="MmBackward0", parts="mm(input, t(weight))", fused="linear_node")
 def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))
 
 
-@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, t(weight))")
+@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, t(weight))", fused="linear_node")
 def linear_product_folded(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))

@@ -31,7 +31,7 @@ def unit_or_zero(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 
 @elementwise(out=False)
 def pow_or_zero(grad: Tensor, input: Tensor, exponent: float) -> Pullback:
-    return wrt(input=F.where(input == 0, grad * 0, grad) * (F.pow(input, exponent - 1) * exponent))
+    return wrt(input=F.where(input == 0, grad * 0, grad) * (F.pow_scalar(input, exponent - 1) * exponent))
 
 
 @general(node="NormBackward1", public="norm")
@@ -43,8 +43,8 @@ def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *
 def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tensor) -> Pullback:
     direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
     return wrt(
-        input=None if p == 0 else F.sum_to(direction, input.shape),
-        other=None if p == 0 else F.sum_to(-direction, other.shape),
+        input=None if p == 0 else F.sum_to_like(direction, input.shape, input.dtype),
+        other=None if p == 0 else F.sum_to_like(-direction, other.shape, other.dtype),
     )
 
 

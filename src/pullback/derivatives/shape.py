@@ -20,8 +20,8 @@ def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0", structure="elementwise", aten="_to_copy(input, dtype=dtype)")
-def to_dtype(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
+@linear(structure="elementwise", aten="_to_copy(input, dtype=dtype)")
+def to_copy(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
 
 

@@ -21,8 +21,8 @@ def erfcx(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
 
 
 @elementwise(in_place=True, promote="float")
-def erfinv(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.exp(result * result) * 0.886226925452758)
+def erfinv(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=grad * F.erfinv_slope(input))
 
 
 @elementwise(promote="float")

@@ -233,6 +233,7 @@ class Engine:
                     results, edges = (), ()
                 else:
                     results, fresh = outcome
+                    edges = task.edges_of_steps(node, edges)
                 continue
             if grads[0] is None and all(g is None for g in grads):
                 results = (None,) * len(edges)
@@ -261,10 +262,12 @@ class Engine:
         if isinstance(node, AccumulateGrad):
             self._accumulate(task, node, buffer)
             return None
-        results = self._evaluate_guarded(task, node, edges, grads)
-        owned[:] = [False] * len(owned)  # what saw a gradient may have kept it
+        edges = task.edges_of_steps(node, edges)
         extra = node.extra
-        fresh = node.fresh
+        acting = node if extra is None or extra.outer is None else extra.outer  # see Note [Fused nodes]
+        results = self._evaluate_guarded(task, acting, edges, grads)
+        owned[:] = [False] * len(owned)  # what saw a gradient may have kept it
+        fresh = acting.fresh
         tensors = task.moves_tensors or node.needs_tensors
         if extra is not None and extra.post_hooks:
             results, tensors = self._post_hooks(task, node, extra.post_hooks, edges, grads, results), True

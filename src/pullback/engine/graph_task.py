@@ -81,6 +81,37 @@ class GraphTask:
                 else:
                     dependencies[following] = known + 1
 
+    def count_steps(self, node: Node) -> None:
+        """Count the steps of a fused node that expanded after this pass had begun. See Note [Fused nodes]."""
+        assert node.extra is not None
+        dependencies = self.dependencies
+        if all(edge is None or edge[0] in dependencies for edge in node.next_edges):
+            return
+        steps: list[Node] = []
+        stack: list[Node] = [node]
+        while stack:
+            for edge in stack.pop().next_edges:
+                if edge is not None and edge[0] not in dependencies:
+                    stack.append(edge[0])
+                    steps.append(edge[0])
+                if edge is not None:
+                    dependencies[edge[0]] = dependencies.get(edge[0], 0) + 1
+        for edge in node.extra.fused_edges:
+            if edge is not None:
+                dependencies[edge[0]] -= 1
+        if self.exec_info is not None:
+            for step in reversed(steps):
+                if any(edge is not None and edge[0] in self.exec_info for edge in step.next_edges):
+                    self.exec_info[step] = ExecInfo()
+                    self.exec_info[step].needed = True
+
+    def edges_of_steps(self, node: Node, edges: Edges) -> Edges:
+        """The edges along which a node sends: those of its steps, where it is fused and was looked at meanwhile."""
+        if node.extra is None or node.extra.outer is None:
+            return edges
+        self.count_steps(node)
+        return self.wanted_edges(node)
+
     def capture(self, info: ExecInfo, grads: Sequence[Any]) -> None:
         """Keep the gradients that were asked for at a node."""
         for capture in info.captures:

@@ -3,8 +3,9 @@
 # Note [Queue order]
 Higher sequence numbers (later operations) come first. AccumulateGrad nodes all have the highest one: those that are ready
 together run in the order in which a binary heap gives equals back, which is the order that hooks on leaves have in PyTorch.
-One queue serves one graph task: a re-entrant backward runs to its end inside the outer node, so deeper tasks come first by
-Python's own call stack.
+Equal numbers have only the steps of one fused node (Note [Fused nodes]): of these the one that was ready last comes first,
+as the last operand's steps were recorded last. One queue serves one graph task: a re-entrant backward runs to its end
+inside the outer node, so deeper tasks come first by Python's own call stack.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ReadyQueue:
             self.leaves.append((node, grads, owned))
             return
         self.count += 1
-        heappush(self.heap, (-node.sequence_nr, self.count, node, grads, owned))
+        heappush(self.heap, (-node.sequence_nr, -self.count, node, grads, owned))
 
     def pop(self) -> NodeTask:
         """Take the node to run next."""

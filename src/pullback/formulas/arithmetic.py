@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pullback.generated as F
 from pullback.typing import Scalar
 
 
 def scaled_by(grad: Any, value: Scalar) -> Any:
     """Multiply by the conjugate of a number: the gradient of an argument scaled by it."""
     return grad * value.conjugate()
+
+
+def conj(input: Any) -> Any:
+    """The complex conjugate; a real tensor itself, so that nothing is recorded."""
+    return F.conjugated(input) if F.is_complex_value(input) else input
 
 
 def conj_number(value: Scalar) -> Scalar:

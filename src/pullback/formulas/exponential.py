@@ -14,15 +14,15 @@ def pow_grad_input(grad: Any, input: Any, exponent: Any) -> Any:
     """The gradient of the base, for an exponent that is a number."""
     if exponent == 0:
         return F.zeros_of(grad)
-    if exponent == 2:
-        return grad * F.conj(input * 2)
     return grad * F.conj(F.pow_scalar(input, exponent - 1) * exponent)
 
 
 def pow_grad_exponent(grad: Any, input: Any, exponent: Any, result: Any) -> Any:
     """The gradient of the exponent; a zero base stays zero under positive powers."""
     settled = F.logical_and(input == 0, F.real_part(exponent) >= 0)
-    return grad * F.where(settled, 0, F.conj(result * F.log(input)))
+    if F.is_complex_value(exponent):
+        settled = F.logical_and(settled, F.imaginary_part(exponent) == 0)
+    return grad * F.where(settled, 0, F.conj(result * F.log(F.to_dtype(input, result.dtype))))
 
 
 def pow_base_grad(grad: Any, exponent: Any, input: Any, result: Any) -> Any:

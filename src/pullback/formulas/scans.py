@@ -14,7 +14,7 @@ def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
     With p the product of what stands before an element x[k], the gradient is p times s[k], the sum over i >= k of
     grad[i] x[k+1] ... x[i], which obeys s[k] = grad[k] + x[k+1] s[k+1].
     """
-    if input.ndim == 0:
+    if input.ndim == 0 or input.shape[dim] < 2:
         return grad
     input = F.conj(input)
     before = F.cumprod(F.shift(input, dim, 1, 1), dim)
@@ -44,7 +44,9 @@ def logcumsumexp_grad(grad: Any, input: Any, result: Any, dim: int) -> Any:
     input, result = F.conj(input), F.conj(result)
     total, steps = grad, 1
     while steps < grad.shape[dim]:
-        factor = F.exp(result - F.shift(result, dim, -steps, math.inf))
+        later = F.shift(result, dim, -steps, math.inf)
+        same = F.logical_and(result == later, F.logical_not(F.isfinite(result)))  # inf - inf would be nan
+        factor = F.exp(F.where(same, 0, result - later))
         total = total + factor * F.shift(total, dim, -steps, 0)
         steps *= 2
     return F.exp(input - result) * total

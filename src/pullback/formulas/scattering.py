@@ -8,8 +8,9 @@ from typing import Any
 import pullback.generated as F
 from pullback import kernels
 from pullback.backend.array_module import contiguous_strides
+from pullback.graph.basic_nodes import DelayedError
 from pullback.kernels.positions import strided_positions
-from pullback.tensor.tensor import new_tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.typing import Scalar, Shape
 
 
@@ -56,14 +57,15 @@ def scatter_reduce_back_input(
 
 
 def scatter_reduce_back_source(
-    grad: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
-) -> Any:
+    grad: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any,
+    name: str = "scatter_reduce",
+) -> Any:  # fmt: skip
     """The gradient of `scatter_reduce` for what is reduced."""
     part = low_corner(src, index.shape)
     if reduce == "sum":
         share = F.gather(grad, dim, index)
     elif reduce == "prod":
-        share = scatter_prod_back_source(grad, input, dim, index, part, include_self, result)
+        share = scatter_prod_back_source(grad, input, dim, index, part, include_self, result, name)
     elif reduce == "mean":
         share = F.gather(grad / scatter_counts(grad, dim, index, part, include_self), dim, index)
     else:
@@ -88,7 +90,7 @@ def scatter_share(grad: Any, dim: int, index: Any, src: Any, chosen: Any, result
 
 
 def scatter_prod_back_source(
-    grad: Any, input: Any, dim: int, index: Any, src: Any, include_self: bool, result: Any
+    grad: Any, input: Any, dim: int, index: Any, src: Any, include_self: bool, result: Any, name: str
 ) -> Any:
     """The gradient of a product for its factors; a factor that is the only zero gets the product of the others."""
     is_zero = F.is_zero(src)
@@ -96,7 +98,22 @@ def scatter_prod_back_source(
     alone = F.both(is_zero, F.is_one(zeros))
     others = F.scatter_reduce(input, dim, index, F.masked_fill(src, alone, 1), "prod", include_self=include_self)
     quotient = F.gather(grad * result, dim, index) / F.masked_fill(src, is_zero, 1)
-    return F.masked_keep(F.gather(grad * others, dim, index), alone) + F.masked_fill(quotient, alone, 0)
+    share = F.masked_keep(F.gather(grad * others, dim, index), alone) + F.masked_fill(quotient, alone, 0)
+    return F.once_with_zeros(share, zeros, name)
+
+
+def once_with_zeros(share: Any, zeros: Any, name: str) -> Any:
+    """The gradient of factors; several zeros at one place hide the second derivative, so asking for it is refused."""
+    if type(share) is not Tensor or not share._requires_grad or not (zeros._array > 1).any():
+        return share
+    source = "src" if name == "scatter_reduce" else "source"
+    refused: Any = DelayedError(
+        f"{name}(): Double backward is unsupported for {source} when >1 zeros in {source} are scattered to the same "
+        "position in self. Each factor's gradient is zero there, and so are all products of pairs that could be "
+        "differentiated again.",
+        1,
+    )(share)
+    return refused
 
 
 def index_reduce_back_input(
@@ -112,7 +129,7 @@ def index_reduce_back_source(
 ) -> Any:
     """The gradient of `index_reduce` for what is reduced."""
     places = F.expand_index(index, source.shape, dim)
-    return scatter_reduce_back_source(grad, input, dim, places, source, reduce, include_self, result)
+    return scatter_reduce_back_source(grad, input, dim, places, source, reduce, include_self, result, "index_reduce")
 
 
 def strided_part(grad: Any, size: Shape, stride: Shape, storage_offset: int | None) -> Any:

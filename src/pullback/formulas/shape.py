@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback import kernels
+from pullback.tensor.arguments import as_numpy_dtype
 from pullback.typing import Shape
 
 
@@ -28,6 +29,11 @@ def _call_reshape_alias(result: Any) -> None:
     info = result._extra.view if result._extra is not None else None
     if edge is not None and info is not None and edge[0].name() == "ViewBackward0":
         info.edge = (renamed(edge[0], "ReshapeAliasBackward0"), 0)
+
+
+def to_dtype(input: Any, dtype: Any) -> Any:
+    """The same values in another dtype; nothing is recorded where the dtype is that already."""
+    return input if input._array.dtype == as_numpy_dtype(dtype) else F.to_copy(input, dtype)
 
 
 def permute_back(grad: Any, dims: Shape) -> Any:

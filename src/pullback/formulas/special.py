@@ -37,3 +37,9 @@ def i1e_grad(grad: Any, input: Any, result: Any) -> Any:
     small = F.logical_not(F.abs(input) > 2.2e-16)
     safe = F.where(small, 1, input)
     return grad * F.where(small, 0.5, F.i0e(input) - result * (F.sgn(safe) + 1 / safe))
+
+
+def erfinv_slope(input: Any) -> Any:
+    """The derivative of erfinv, from its input: the result may be overwritten."""
+    value = F.erfinv(input)
+    return F.exp(value * value) * 0.886226925452758

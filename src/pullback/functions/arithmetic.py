@@ -13,7 +13,11 @@ from pullback.tensor.tensor import Tensor, TensorBase
 
 reflected_add = G.add
 reflected_mul = G.mul
-reflected_sub = G.rsub
+
+
+def reflected_sub(input: Tensor, other: Any) -> Any:
+    """`other - input`."""
+    return (G.rsub_tensor if isinstance(other, TensorBase) else G.rsub)(input, other)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:

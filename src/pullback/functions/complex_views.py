@@ -10,7 +10,8 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.mirror import Mirror, mirror_of
-from pullback.generated.arithmetic import ConjBackward0, NegBackward0
+from pullback.generated.arithmetic import ConjugatedNode as ConjBackward0
+from pullback.generated.arithmetic import NegBackward0
 from pullback.graph.history import adopt_switches, link, set_history
 from pullback.graph.node import Node, new_node
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -38,7 +39,7 @@ def conj(input: Tensor) -> Any:
     if not input.dtype.is_complex:
         return input
     if isinstance(input, SparseTensor) or input._array.dtype.kind != "c":
-        return G.conj(input)  # no plain memory of complex numbers, which NumPy can conjugate
+        return G.conjugated(input)  # no plain memory of complex numbers, which NumPy can conjugate
     return _turned_view(input, ConjBackward0, conj, conj=True)
 
 
@@ -65,7 +66,7 @@ def _turned_view(
         conj, neg = conj != former.conj, neg != former.neg
     mirror = mirror_of(source, conj=conj, neg=neg) if conj or neg else None
     if mirror is None and (conj or neg):  # the memory is no plain block, so the turned values get their own
-        return G.conj(input) if conj else G.neg(input)
+        return G.conjugated(input) if conj else G.neg(input)
     result = new_tensor(source if mirror is None else mirror.shown)
     make_view(result, input, replay=function)
     result._require_extra().mirror = mirror

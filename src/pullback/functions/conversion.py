@@ -95,7 +95,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def convert(input: Tensor, wanted: dtype) -> Tensor:
     """The tensor in another dtype, recorded only where the result can require grad."""
     if wanted.is_floating_point or wanted.is_complex:
-        return G.to_dtype(input, wanted.numpy_dtype)
+        return G.to_copy(input, wanted.numpy_dtype)
     return G.to_integer(input, wanted.numpy_dtype)
 
 

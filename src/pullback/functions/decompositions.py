@@ -78,7 +78,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     if compute_uv:
         U, S, Vh = G.linalg_svd(input, not some)
         V: Any = G.transpose(Vh, -2, -1)
-        V = G.conj(V) if V._array.dtype.kind == "c" else V
+        V = G.conjugated(V) if V._array.dtype.kind == "c" else V
     else:
         S = linalg_svdvals(input)
         *batch, rows, columns = input._array.shape

@@ -56,7 +56,7 @@ def fft_ihfft(
     """The inverse of `hfft`."""
     dim = dim if axis is None else axis
     half = _to_half("ihfft", input, n, dim, _scale(_INVERSE, norm))
-    return _finish("fft_ihfft", out, G.conj(half))
+    return _finish("fft_ihfft", out, G.conjugated(half))
 
 
 def fft_irfft(
@@ -83,7 +83,7 @@ def _transform(input: Tensor, n: Any, dim: int, norm: str | None, *, forward: bo
     if tensor._array.dtype.kind == "c":
         return G.fft_c2c(tensor, (at,), scale, forward)
     whole = G.fft_r2c(tensor, (at,), scale, False)
-    return whole if forward else G.conj(whole)
+    return whole if forward else G.conjugated(whole)
 
 
 def _to_half(name: str, input: Tensor, n: Any, dim: int, scale: str) -> Tensor:
@@ -100,7 +100,7 @@ def _from_half(input: Tensor, n: Any, dim: int, scale: str, *, conjugate: bool) 
     size = 2 * (tensor._array.shape[at] - 1) if n is None else n
     _check_count(size)
     tensor = _resized(tensor, (at,), (size // 2 + 1,))
-    return G.fft_c2r(G.conj(tensor) if conjugate else tensor, (at,), scale, size)
+    return G.fft_c2r(G.conjugated(tensor) if conjugate else tensor, (at,), scale, size)
 
 
 def fft_fftn(
@@ -141,7 +141,7 @@ def fft_ihfftn(
     if not dims:
         raise RuntimeError("ihfftn must transform at least one axis")
     scale = _scale(_INVERSE, norm)
-    result = G.conj(G.fft_r2c(_resized(_floating(input), dims, sizes), dims[-1:], scale, True))
+    result = G.conjugated(G.fft_r2c(_resized(_floating(input), dims, sizes), dims[-1:], scale, True))
     if len(dims) > 1:
         result = G.fft_c2c(result, dims[:-1], scale, False)
     return _finish("fft_ihfftn", out, result)
@@ -183,7 +183,7 @@ def _several_from_half(name: str, input: Tensor, s: Any, dim: Any, scale: str, *
         whole = 2 * (input._array.shape[dims[-1]] - 1)
     _check_count(whole)
     tensor = _resized(_complex(input), dims, (*sizes[:-1], whole // 2 + 1))
-    return G.fft_c2r(G.conj(tensor) if conjugate else tensor, dims, scale, whole)
+    return G.fft_c2r(G.conjugated(tensor) if conjugate else tensor, dims, scale, whole)
 
 
 def fft_fft2(

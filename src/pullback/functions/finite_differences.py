@@ -54,12 +54,12 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: 
         if size == 0:
             return P.sum(given.detach(), dim, dtype=given.dtype)
         left, right, steps = _pieces("trapezoid", given, x, dim)
-        return P.sum((left + right) * steps, dim) / 2.0
+        return _halved(P.sum((left + right) * steps, dim))
     dx = 1 if dx is None else dx
     if size == 0:
         return P.sum(given.detach(), dim, dtype=given.dtype)
     ends = P.select(given, dim, 0) + P.select(given, dim, -1)
-    return (P.sum(given, dim) - ends * 0.5) * dx
+    return _scaled(P.sum(given, dim) - _scaled(ends, 0.5), dx)
 
 
 trapz = trapezoid
@@ -73,9 +73,23 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int =
     given: Any = y
     if x is not None:
         left, right, steps = _pieces("cumulative_trapezoid", given, x, dim)
-        return P.cumsum((left + right) * steps, dim) / 2.0
+        return _halved(P.cumsum((left + right) * steps, dim))
     left, right = _neighbours(given, dim)
-    return P.cumsum((left + right) * ((1 if dx is None else dx) / 2.0), dim)
+    return P.cumsum(_scaled(left + right, (1 if dx is None else dx) / 2.0), dim)
+
+
+def _scaled(tensor: Any, number: Any) -> Any:
+    """Multiply; by a number, as a node that saves no tensor."""
+    return G.mul_scalar(tensor, number) if _takes_number(tensor, number) else tensor * number
+
+
+def _halved(tensor: Any) -> Any:
+    return G.div_scalar(tensor, 2.0) if _takes_number(tensor, 2.0) else tensor / 2.0
+
+
+def _takes_number(tensor: Any, number: Any) -> bool:
+    """Whether the product has the tensor's dtype."""
+    return (tensor.is_floating_point() or tensor.is_complex()) and isinstance(number, (int, float))
 
 
 def _require_dim(y: Tensor) -> None:

@@ -17,7 +17,7 @@ from pullback.modes.interception import register_overriding_type
 from pullback.tensor.tensor import Tensor
 
 NATIVE = frozenset(
-    "clone to_dtype copy_ real imag conj _conj view_as_real view_as_complex resolve_conj resolve_neg reshape detach "
+    "clone to_copy copy_ real imag conj _conj view_as_real view_as_complex resolve_conj resolve_neg reshape detach "
     "fill_ zero_ eq ne isnan isfinite isinf isreal equal allclose set_ complex complex_from_pairs".split()
 )
 ROUNDED = {complex64: complex32, float32: float16}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.tensor import Tensor
 
 
@@ -68,8 +69,11 @@ def lobpcg(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The `k` largest (or smallest) eigenvalues of A x = e B x for a symmetric A and a positive-definite B.
 
-    All eigenvalues are computed and the others dropped: what PyTorch's iteration converges to.
+    All eigenvalues are computed and the others dropped: what PyTorch's iteration converges to. Where a gradient is
+    recorded, the symmetric part of A and of B is taken, so that the gradient fits what was computed.
     """
+    if is_grad_enabled() and (A._requires_grad or (B is not None and B._requires_grad)):
+        A, B = (A + _adjoint(A)) / 2, None if B is None else (B + _adjoint(B)) / 2
     size = A._array.shape[-1]
     count = (1 if X is None else X._array.shape[-1]) if k is None else k
     if size < 3 * count:

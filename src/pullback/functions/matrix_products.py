@@ -8,6 +8,8 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.errors import not_a_tensor
+from pullback.functions import unfused
+from pullback.graph.fused_node import records_steps
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.kernels.matrix_checks import _require_floating
@@ -38,7 +40,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     elif first == 0 or second == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {first}D and {second}D")
     elif first > 2 or second > 2:
-        result = G.matmul_batched(input, other)
+        may_flip = input._requires_grad and (first == 2 or first == second == 3)
+        result = _batched(input, other) if may_flip or process.changed else G.matmul_batched(input, other)
     elif second == 2:
         result = G.mm(G.unsqueeze(input, 0), other).squeeze_(0)
     elif process.changed:
@@ -46,6 +49,17 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     else:
         result = _with_vector(input, other)
     return result if out is None else write_out("matmul", out, result)
+
+
+def _batched(input: Tensor, other: Tensor) -> Tensor:
+    """A product that PyTorch may end in other nodes, or whose steps are seen. See Note [Fused nodes]."""
+    if process.changed and records_steps(input, other) and unfused.can_multiply(input, other):
+        return unfused.matmul_steps(input, other)
+    if input._requires_grad and unfused.flips(input, other):
+        if input._array.shape[-2] == 1:
+            return unfused.matmul_steps(input, other)  # which ends in a view there
+        return G.matmul_flipped(input, other)
+    return G.matmul_batched(input, other)
 
 
 def _with_vector(input: Tensor, other: Tensor) -> Tensor:
@@ -78,9 +92,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
                 return ask_foreign(linear, (input, weight, bias))
             raise not_a_tensor("linear", name, position, value)
     folded = input._array.ndim != 2
+    if process.changed and records_steps(input, weight, bias) and unfused.can_apply_linear(input, weight, bias):
+        return unfused.linear_steps(input, weight, bias)
     if bias is None:
         if weight._array.ndim == 1:
-            return matmul(input, weight)
+            return matmul(input, G.t(weight))
         if input._array.ndim == 1:
             return matmul(input, G.t(weight))
         return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)
@@ -91,7 +107,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
             f"expand: the number of sizes provided (2) must be greater or equal to the number of "
             f"dimensions in the tensor ({bias._array.ndim})"
         )
-    return G.linear_bias_folded(input, weight, bias) if folded else G.linear_bias(input, weight, bias)
+    if not folded:
+        return G.linear_bias(input, weight, bias)
+    if not input._array.flags.c_contiguous or (isinstance(bias, TensorBase) and bias._array.ndim != 1):
+        return G.linear_bias_added(input, weight, bias)
+    return G.linear_bias_folded(input, weight, bias)
 
 
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:

@@ -30,6 +30,8 @@ def sum(
         keepdim = keepdims
     if dtype is not None and not isinstance(dtype, str):
         _require_differentiable(input, dtype)
+    if out is not None:
+        dtype = _dtype_with_out(dtype, out)
     if dim is None and keepdim is False:
         return G.sum_all(input, dtype=dtype, out=out)
     _require_bool("sum", "keepdim", keepdim)
@@ -69,6 +71,8 @@ def prod(
         keepdim = keepdims
     if dtype is not None:
         _require_differentiable(input, dtype)
+    if out is not None:
+        dtype = _dtype_with_out(dtype, out)
     if dim is None:
         return G.prod_all(input, dtype=dtype, out=out)
     _require_bool("prod", "keepdim", keepdim)
@@ -97,6 +101,10 @@ def nansum(
     keepdim = keepdim if keepdims is None else keepdims
     if dtype is not None:
         _require_differentiable(input, dtype)
+    if out is not None:
+        dtype = _dtype_with_out(dtype, out)
+        if isinstance(out, Tensor) and out._array.dtype.kind in "biu" and input._array.dtype.kind not in "biu":
+            raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{scalar_type_name(out._array.dtype)}'")
     return G.nansum(input, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -123,6 +131,11 @@ def nanmean(
         )
     count = G.count_not_nan(input.detach(), dim, keepdim)
     return G.div(G.nansum(input, dim, keepdim, dtype=dtype), count, out=out)
+
+
+def _dtype_with_out(dtype: Any, out: Any) -> Any:
+    """Sum and multiply in the dtype of `out`, unless another is asked for."""
+    return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
 
 
 def _require_differentiable(input: Any, dtype: Any) -> None:

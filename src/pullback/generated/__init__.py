@@ -20,10 +20,11 @@ _FAMILIES = {
     """,
     "arithmetic": """
         add add_ AddBackward0 sub sub_ SubBackward0 rsub RsubNode rsub_tensor RsubTensorNode mul mul_ MulBackward0 div
-        div_ DivBackward0 div_rounded div_rounded_ DivRoundedNode floor_divide floor_divide_ remainder remainder_
+        div_ DivBackward0 add_scalar AddScalarNode sub_scalar SubScalarNode mul_scalar MulScalarNode div_scalar
+        DivScalarNode div_rounded div_rounded_ DivRoundedNode floor_divide floor_divide_ remainder remainder_
         RemainderNode remainder_scalar RemainderScalarNode fmod fmod_ FmodNode fmod_scalar FmodScalarNode neg neg_
         NegBackward0 reciprocal reciprocal_ ReciprocalBackward0 addcmul addcmul_ AddcmulBackward0 addcdiv addcdiv_
-        AddcdivBackward0 gcd gcd_ lcm lcm_ conj ConjBackward0
+        AddcdivBackward0 gcd gcd_ lcm lcm_ conjugated ConjugatedNode
     """,
     "attention": """
         attention_fused AttentionFusedNode attention_bias attention_allowed
@@ -142,10 +143,11 @@ _FAMILIES = {
     """,
     "matrix_products": """
         mm MmBackward0 bmm BmmBackward0 mv MvBackward0 dot DotBackward0 vdot VdotBackward0 outer OuterNode
-        matmul_batched MatmulBatchedNode trace TraceBackward0 linalg_cross LinalgCrossBackward0 addmm addmm_
-        AddmmBackward0 addmv addmv_ AddmvBackward0 addr addr_ AddrBackward0 baddbmm baddbmm_ BaddbmmBackward0 addbmm
-        addbmm_ AddbmmBackward0 linear_bias LinearBiasNode linear_bias_folded LinearBiasFoldedNode linear_product
-        LinearProductNode linear_product_folded LinearProductFoldedNode
+        matmul_batched MatmulBatchedNode matmul_flipped MatmulFlippedNode trace TraceBackward0 linalg_cross
+        LinalgCrossBackward0 addmm addmm_ AddmmBackward0 addmv addmv_ AddmvBackward0 addr addr_ AddrBackward0 baddbmm
+        baddbmm_ BaddbmmBackward0 addbmm addbmm_ AddbmmBackward0 linear_bias LinearBiasNode linear_bias_folded
+        LinearBiasFoldedNode linear_bias_added LinearBiasAddedNode linear_product LinearProductNode
+        linear_product_folded LinearProductFoldedNode
     """,
     "normalization": """
         native_layer_norm NativeLayerNormBackward0 batch_norm_training BatchNormTrainingNode batch_norm_evaluation
@@ -208,7 +210,7 @@ _FAMILIES = {
         unique UniqueNode unique_consecutive UniqueConsecutiveBackward0 bincount histc
     """,
     "shape": """
-        clone CloneBackward0 copy_to CopyToNode contiguous_copy ContiguousCopyNode to_dtype ToDtypeNode to_integer
+        clone CloneBackward0 copy_to CopyToNode contiguous_copy ContiguousCopyNode to_copy ToCopyBackward0 to_integer
         copy copy_ CopyNode zeros_in_shape zeros_in_shape_of alias AliasBackward0 view ViewBackward0 unsafe_view
         UnsafeViewBackward0 expand ExpandBackward0 transpose TransposeBackward0 permute PermuteBackward0 t TBackward0
         unsqueeze UnsqueezeBackward0 squeeze SqueezeBackward0 squeeze_dim SqueezeDimNode squeeze_dims SqueezeDimsNode
@@ -258,7 +260,7 @@ _FORMULAS = {
         relu_grad small_sigmoid silu_slope mish_slope gelu_slope gelu_tanh_slope elu_grad glu_grad logit_grad
     """,
     "arithmetic": """
-        scaled_by conj_number
+        scaled_by conj conj_number
     """,
     "attention": """
         attention_back
@@ -350,11 +352,12 @@ _FORMULAS = {
     """,
     "scattering": """
         low_corner index_add_back_source masked_keep masked_scatter_back scatter_reduce_back_input
-        scatter_reduce_back_source scatter_counts scatter_share scatter_prod_back_source index_reduce_back_input
-        index_reduce_back_source strided_part as_strided_back unfold_back as_positions sharing_counts
+        scatter_reduce_back_source scatter_counts scatter_share scatter_prod_back_source once_with_zeros
+        index_reduce_back_input index_reduce_back_source strided_part as_strided_back unfold_back as_positions
+        sharing_counts
     """,
     "shape": """
-        reshape permute_back diagonal_back complex_from_pairs pairs_from_complex
+        reshape to_dtype permute_back diagonal_back complex_from_pairs pairs_from_complex
     """,
     "softmaxes": """
         softmax_grad log_softmax_grad log_softmax_push logsumexp_grad logsumexp_push
@@ -364,7 +367,7 @@ _FORMULAS = {
         lu_solve_back cholesky_solve_back cholesky_inverse_back lstsq_right_back lstsq_matrix_back lstsq_distance
     """,
     "special": """
-        mvlgamma_slope log_ndtr_slope gamma_density i1_grad i1e_grad
+        mvlgamma_slope log_ndtr_slope gamma_density i1_grad i1e_grad erfinv_slope
     """,
     "statistics": """
         var_grad

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.arithmetic import (
-    add as add_kernel, addcdiv as addcdiv_kernel, addcmul as addcmul_kernel, conj as conj_kernel, div as div_kernel,
-    div_rounded as div_rounded_kernel, floor_divide as floor_divide_kernel, fmod as fmod_kernel,
-    fmod_scalar as fmod_scalar_kernel, gcd as gcd_kernel, lcm as lcm_kernel, mul as mul_kernel, neg as neg_kernel,
-    reciprocal as reciprocal_kernel, remainder as remainder_kernel, remainder_scalar as remainder_scalar_kernel,
-    rsub as rsub_kernel, rsub_tensor as rsub_tensor_kernel, scaled_by as scaled_by_kernel, sub as sub_kernel,
+    add as add_kernel, add_scalar as add_scalar_kernel, addcdiv as addcdiv_kernel, addcmul as addcmul_kernel,
+    conjugated as conjugated_kernel, div as div_kernel, div_rounded as div_rounded_kernel,
+    div_scalar as div_scalar_kernel, floor_divide as floor_divide_kernel, fmod as fmod_kernel,
+    fmod_scalar as fmod_scalar_kernel, gcd as gcd_kernel, lcm as lcm_kernel, mul as mul_kernel,
+    mul_scalar as mul_scalar_kernel, neg as neg_kernel, reciprocal as reciprocal_kernel,
+    remainder as remainder_kernel, remainder_scalar as remainder_scalar_kernel, rsub as rsub_kernel,
+    rsub_tensor as rsub_tensor_kernel, scaled_by as scaled_by_kernel, sub as sub_kernel,
+    sub_scalar as sub_scalar_kernel,
 )  # fmt: skip
 from pullback.kernels.rounding import zeros_of as zeros_of_kernel
+from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
     as_array, as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native,
@@ -185,16 +189,10 @@ class RsubNode(OperationNode):
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        grad_of_input = grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = rsub_grad_of_input(grad, self.saved_alpha, owned and edges[1] is None)
-            if self.broadcast is not None:
-                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
-        if edges[1] is not None:
-            grad_of_other = grad
-            if self.broadcast is not None:
-                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
-        return (grad_of_input, grad_of_other)
+        grad_of_input = rsub_grad_of_input(grad, self.saved_alpha, owned)
+        if self.broadcast is not None:
+            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
+        return (grad_of_input,)
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Tensor:
@@ -224,18 +222,13 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
         raise refuse("rsub", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
-    ):
+    if input._requires_grad and (not process.changed or switches.records):
         node: Any = new_node(RsubNode)
-        node.next_edges = (
-            (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (other._edge or gradient_edge(other)) if (other_is_tensor and other._requires_grad) else None,
-        )
+        node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
-            node.broadcast = shapes_and_dtypes((input, other))
+        if promoted or input_array.shape != computed.shape:
+            node.broadcast = shapes_and_dtypes((input,))
         node.saved_alpha = alpha
     return finish("rsub", result, (input, other, alpha)) if process.diverted else result
 
@@ -483,6 +476,136 @@ def div_(input: Tensor, other: Any) -> Tensor:
     return input if overwrite(div_overwriting, input, other) else in_place(div, input, other)
 
 
+class AddScalarNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "add_scalar"
+    shown = "AddBackward1"
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (grads[0],)
+
+
+def add_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
+    """Add a number."""
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("add_scalar", (input, other), out)) is not PROCEED:
+            return taken
+    try:
+        other = other if type(other) is int or type(other) in NUMBERS else plain_float(other)
+        input_array = input._array
+        computed: Any = add_scalar_kernel(input_array, other)
+    except Exception as error:
+        raise refuse("add_scalar", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(AddScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("add_scalar", result, (input, other)) if process.diverted else result
+
+
+class SubScalarNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "sub_scalar"
+    shown = "SubBackward1"
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (grads[0],)
+
+
+def sub_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
+    """Subtract a number."""
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sub_scalar", (input, other), out)) is not PROCEED:
+            return taken
+    try:
+        other = other if type(other) is int or type(other) in NUMBERS else plain_float(other)
+        input_array = input._array
+        computed: Any = sub_scalar_kernel(input_array, other)
+    except Exception as error:
+        raise refuse("sub_scalar", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(SubScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+    return finish("sub_scalar", result, (input, other)) if process.diverted else result
+
+
+class MulScalarNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "mul_scalar"
+    shown = "MulBackward1"
+    value_names = ("other",)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (scaled_by_kernel(grads[0], self.saved_other),)
+
+
+def mul_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
+    """Multiply by a number."""
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("mul_scalar", (input, other), out)) is not PROCEED:
+            return taken
+    try:
+        other = other if type(other) is int or type(other) in NUMBERS else plain_float(other)
+        input_array = input._array
+        computed: Any = mul_scalar_kernel(input_array, other)
+    except Exception as error:
+        raise refuse("mul_scalar", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(MulScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_other = other
+    return finish("mul_scalar", result, (input, other)) if process.diverted else result
+
+
+@native
+def div_scalar_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
+    return grad / other.conjugate()
+
+
+class DivScalarNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "div_scalar"
+    shown = "DivBackward1"
+    value_names = ("other",)
+    fresh = (True,)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (div_scalar_grad_of_input(grads[0], self.saved_other, owned),)
+
+
+def div_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
+    """Divide by a number."""
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("div_scalar", (input, other), out)) is not PROCEED:
+            return taken
+    try:
+        other = other if type(other) is int or type(other) in NUMBERS else plain_float(other)
+        input_array = input._array
+        computed: Any = div_scalar_kernel(input_array, other)
+    except Exception as error:
+        raise refuse("div_scalar", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(DivScalarNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_other = other
+    return finish("div_scalar", result, (input, other)) if process.diverted else result
+
+
 class DivRoundedNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "div_rounded"
@@ -594,7 +717,7 @@ def floor_divide_(input: Tensor, other: Any) -> Tensor:
 
 @native
 def remainder_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return -grad * div_rounded_kernel(input, other, "floor")
+    return -grad * div_rounded_kernel(to_dtype_kernel(input, grad.dtype), other, "floor")
 
 
 class RemainderNode(OperationNode):
@@ -715,7 +838,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 @native
 def fmod_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return -grad * div_rounded_kernel(input, other, "trunc")
+    return -grad * div_rounded_kernel(to_dtype_kernel(input, grad.dtype), other, "trunc")
 
 
 class FmodNode(OperationNode):
@@ -1179,25 +1302,26 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
     return in_place(lcm, input, other)
 
 
-class ConjBackward0(OperationNode):
+class ConjugatedNode(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "conj"
+    operation = "conjugated"
+    shown = "ConjBackward0"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (grads[0].conjugate(),)
 
 
-def conj(input: Tensor, *, out: Any = None) -> Tensor:
-    """The complex conjugate; a real array is returned as it is."""
+def conjugated(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate, as an operation of its own."""
     if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("conj", (input,), out)) is not PROCEED:
+        if (taken := divert("conjugated", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = conj_kernel(input._array)
+    computed: Any = conjugated_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records):
-        node: Any = new_node(ConjBackward0)
+        node: Any = new_node(ConjugatedNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("conj", result, (input,)) if process.diverted else result
+    return finish("conjugated", result, (input,)) if process.diverted else result

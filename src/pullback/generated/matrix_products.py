@@ -10,10 +10,11 @@ from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like a
 from pullback.kernels.matrix_products import (
     addbmm as addbmm_kernel, addmm as addmm_kernel, addmv as addmv_kernel, addr as addr_kernel,
     baddbmm as baddbmm_kernel, bmm as bmm_kernel, dot as dot_kernel, linalg_cross as linalg_cross_kernel,
-    linear_bias as linear_bias_kernel, linear_bias_folded as linear_bias_folded_kernel,
-    linear_grad_bias as linear_grad_bias_kernel, linear_grad_input as linear_grad_input_kernel,
-    linear_grad_weight as linear_grad_weight_kernel, linear_product as linear_product_kernel,
-    linear_product_folded as linear_product_folded_kernel, matmul_batched as matmul_batched_kernel,
+    linear_bias as linear_bias_kernel, linear_bias_added as linear_bias_added_kernel,
+    linear_bias_folded as linear_bias_folded_kernel, linear_grad_bias as linear_grad_bias_kernel,
+    linear_grad_input as linear_grad_input_kernel, linear_grad_weight as linear_grad_weight_kernel,
+    linear_product as linear_product_kernel, linear_product_folded as linear_product_folded_kernel,
+    matmul_batched as matmul_batched_kernel, matmul_flipped as matmul_flipped_kernel,
     matmul_grad_input as matmul_grad_input_kernel, matmul_grad_other as matmul_grad_other_kernel, mm as mm_kernel,
     mv as mv_kernel, outer as outer_kernel, trace as trace_kernel, vdot as vdot_kernel,
 )  # fmt: skip
@@ -292,6 +293,7 @@ class OuterNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "outer"
     shown = "MulBackward0"
+    fused = "outer_node"
     tensor_names = ("input", "vec2")
     fact_names = ("input_dtype", "vec2_dtype")
 
@@ -356,6 +358,7 @@ class MatmulBatchedNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "matmul_batched"
     shown = "UnsafeViewBackward0"
+    fused = "matmul_node"
     tensor_names = ("input", "other")
     fact_names = ("input_shape", "other_shape")
     fresh = (True, True)
@@ -406,6 +409,63 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
     return finish("matmul_batched", result, (input, other)) if process.diverted else result
+
+
+class MatmulFlippedNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "matmul_flipped"
+    shown = "CloneBackward0"
+    fused = "matmul_node"
+    tensor_names = ("input", "other")
+    fact_names = ("input_shape", "other_shape")
+    fresh = (True, True)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            return apply_rarely(self, grads, edges)
+        grad = grads[0]
+        grad_of_input = grad_of_other = None
+        if edges[0] is not None:
+            other = self.saved_other
+            if other._counter is not None and other._counter.value != self.saved_other_version:
+                raise_stale(self, "other")
+            grad_of_input = matmul_grad_input_kernel(grad, self.saved_input_shape, other._array)
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            grad_of_other = matmul_grad_other_kernel(grad, input._array, self.saved_other_shape)
+        return (grad_of_input, grad_of_other)
+
+
+def matmul_flipped(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The product of one matrix with each of a batch."""
+    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        if (taken := divert("matmul_flipped", (input, other), out)) is not PROCEED:
+            return taken
+    try:
+        computed: Any = matmul_flipped_kernel(input._array, other._array)
+    except Exception as error:
+        raise refuse("matmul_flipped", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+        node: Any = new_node(MatmulFlippedNode)
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (other._edge or gradient_edge(other)) if other._requires_grad else None,
+        )
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if other._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if input._requires_grad:
+            node.saved_other = other
+            node.saved_other_version = other._counter.value if other._counter is not None else 0
+        node.saved_input_shape = input._array.shape
+        node.saved_other_shape = other._array.shape
+    return finish("matmul_flipped", result, (input, other)) if process.diverted else result
 
 
 class TraceBackward0(OperationNode):
@@ -922,6 +982,7 @@ class LinearBiasNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linear_bias"
     shown = "AddmmBackward0"
+    fused = "linear_node"
     tensor_names = ("input", "weight")
     fresh = (False, True, True)
 
@@ -984,6 +1045,7 @@ class LinearBiasFoldedNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linear_bias_folded"
     shown = "ViewBackward0"
+    fused = "linear_node"
     tensor_names = ("input", "weight")
     fresh = (False, True, True)
 
@@ -1042,10 +1104,80 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
     return finish("linear_bias_folded", result, (input, weight, bias)) if process.diverted else result
 
 
+class LinearBiasAddedNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "linear_bias_added"
+    shown = "AddBackward0"
+    fused = "linear_node"
+    tensor_names = ("input", "weight")
+    fact_names = ("bias_shape",)
+    fresh = (False, True, True)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            return apply_rarely(self, grads, edges)
+        grad = grads[0]
+        grad_of_input = grad_of_weight = None
+        if edges[1] is not None:
+            weight = self.saved_weight
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            grad_of_input = linear_grad_input_kernel(grad, weight._array)
+        if edges[2] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            grad_of_weight = linear_grad_weight_kernel(grad, input._array)
+        return (
+            sum_to_kernel(grad, self.saved_bias_shape) if edges[0] is not None else None,
+            grad_of_input,
+            grad_of_weight,
+        )
+
+
+def linear_bias_added(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None) -> Tensor:
+    """`input @ weight.T + bias` for inputs that are no view of a matrix, to whose product the bias is added."""
+    if (
+        process.diverted
+        or out is not None
+        or not isinstance(input, TensorBase)
+        or not isinstance(weight, TensorBase)
+        or not isinstance(bias, TensorBase)
+    ):
+        if (taken := divert("linear_bias_added", (input, weight, bias), out)) is not PROCEED:
+            return taken
+    try:
+        computed: Any = linear_bias_added_kernel(input._array, weight._array, bias._array)
+    except Exception as error:
+        raise refuse("linear_bias_added", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (bias._requires_grad or input._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records
+    ):
+        node: Any = new_node(LinearBiasAddedNode)
+        node.next_edges = (
+            (bias._edge or gradient_edge(bias)) if bias._requires_grad else None,
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
+        )
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        if weight._requires_grad:
+            node.saved_input = input
+            node.saved_input_version = input._counter.value if input._counter is not None else 0
+        if input._requires_grad:
+            node.saved_weight = weight
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
+        node.saved_bias_shape = bias._array.shape
+    return finish("linear_bias_added", result, (input, weight, bias)) if process.diverted else result
+
+
 class LinearProductNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linear_product"
     shown = "MmBackward0"
+    fused = "linear_node"
     tensor_names = ("input", "weight")
     fresh = (True, True)
 
@@ -1099,6 +1231,7 @@ class LinearProductFoldedNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linear_product_folded"
     shown = "UnsafeViewBackward0"
+    fused = "linear_node"
     tensor_names = ("input", "weight")
     fresh = (True, True)
 

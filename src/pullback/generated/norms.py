@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.broadcasting import sum_to as sum_to_kernel
+from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
 from pullback.kernels.clamping import where as where_kernel
-from pullback.kernels.exponential import pow as pow_kernel
+from pullback.kernels.exponential import pow_scalar as pow_scalar_kernel
 from pullback.kernels.norms import (
     dist as dist_kernel, div_or_zero as div_or_zero_kernel, linalg_vector_norm as linalg_vector_norm_kernel,
     norm_dim as norm_dim_kernel, pow_or_zero as pow_or_zero_kernel, renorm as renorm_kernel,
@@ -235,6 +235,11 @@ def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
     return finish("unit_or_zero", result, (input, other)) if process.diverted else result
 
 
+@native
+def pow_or_zero_grad_of_input(grad: Any, input: Any, exponent: Any, owned: bool = False) -> Any:
+    return where_kernel(input == 0, grad * 0, grad) * (pow_scalar_kernel(input, exponent - 1) * exponent)
+
+
 class PowOrZeroBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "pow_or_zero"
@@ -249,11 +254,7 @@ class PowOrZeroBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        input = input._array
-        return (
-            where_kernel(input == 0, grad * 0, grad)
-            * (pow_kernel(input, self.saved_exponent - 1) * self.saved_exponent),
-        )
+        return (pow_or_zero_grad_of_input(grad, input._array, self.saved_exponent, owned),)
 
 
 def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
@@ -351,7 +352,7 @@ class DistBackward0(OperationNode):
     operation = "dist"
     tensor_names = ("input", "other", "result")
     value_names = ("p",)
-    fact_names = ("input_shape", "other_shape")
+    fact_names = ("input_dtype", "input_shape", "other_dtype", "other_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -373,12 +374,12 @@ class DistBackward0(OperationNode):
         return (
             None
             if self.saved_p == 0
-            else sum_to_kernel(direction, self.saved_input_shape)
+            else sum_to_like_kernel(direction, self.saved_input_shape, self.saved_input_dtype)
             if edges[0] is not None
             else None,
             None
             if self.saved_p == 0
-            else sum_to_kernel(-direction, self.saved_other_shape)
+            else sum_to_like_kernel(-direction, self.saved_other_shape, self.saved_other_dtype)
             if edges[1] is not None
             else None,
         )
@@ -409,7 +410,9 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
         node.saved_p = p
+        node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
+        node.saved_other_dtype = other._array.dtype
         node.saved_other_shape = other._array.shape
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0

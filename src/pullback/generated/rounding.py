@@ -480,6 +480,11 @@ def nextafter_(input: Tensor, other: Tensor) -> Tensor:
     return input if overwrite(nextafter_overwriting, input, other) else in_place(nextafter, input, other)
 
 
+@native
+def frexp_grad_of_input(grad: Any, exponent: Any, owned: bool = False) -> Any:
+    return grad / exp2_of_kernel(exponent, grad)
+
+
 class FrexpBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "frexp"
@@ -494,7 +499,7 @@ class FrexpBackward0(OperationNode):
         exponent = self.saved_exponent
         if exponent._counter is not None and exponent._counter.value != self.saved_exponent_version:
             raise_stale(self, "exponent")
-        return (grad / exp2_of_kernel(exponent._array, grad),)
+        return (frexp_grad_of_input(grad, exponent._array, owned),)
 
 
 def frexp(input: Tensor, *, out: Any = None) -> Any:

@@ -11,10 +11,11 @@ from pullback.kernels.shape import (
     contiguous_copy as contiguous_copy_kernel, copy as copy_kernel, copy_to as copy_to_kernel,
     diagonal as diagonal_kernel, expand as expand_kernel, permute as permute_kernel, reshape as reshape_kernel,
     squeeze as squeeze_kernel, squeeze_dim as squeeze_dim_kernel, squeeze_dims as squeeze_dims_kernel, t as t_kernel,
-    to_dtype as to_dtype_kernel, to_integer as to_integer_kernel, transpose as transpose_kernel,
-    unfold as unfold_kernel, unsafe_view as unsafe_view_kernel, unsqueeze as unsqueeze_kernel, view as view_kernel,
-    view_as_complex as view_as_complex_kernel, view_as_real as view_as_real_kernel,
-    zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
+    to_copy as to_copy_kernel, to_dtype as to_dtype_kernel, to_integer as to_integer_kernel,
+    transpose as transpose_kernel, unfold as unfold_kernel, unsafe_view as unsafe_view_kernel,
+    unsqueeze as unsqueeze_kernel, view as view_kernel, view_as_complex as view_as_complex_kernel,
+    view_as_real as view_as_real_kernel, zeros_in_shape as zeros_in_shape_kernel,
+    zeros_in_shape_of as zeros_in_shape_of_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import (
     as_strided_back as as_strided_back_kernel, complex_from_pairs as complex_from_pairs_kernel,
@@ -110,35 +111,34 @@ def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
     return finish("contiguous_copy", result, (input, order)) if process.diverted else result
 
 
-class ToDtypeNode(OperationNode):
+class ToCopyBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "to_dtype"
-    shown = "ToCopyBackward0"
+    operation = "to_copy"
     fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (to_dtype_kernel(grads[0], self.saved_input_dtype),)
 
 
-def to_dtype(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
-    """The same values in another dtype; complex to real keeps the real part."""
+def to_copy(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
+    """The same values in another dtype, as an operation of its own."""
     if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("to_dtype", (input, dtype), out)) is not PROCEED:
+        if (taken := divert("to_copy", (input, dtype), out)) is not PROCEED:
             return taken
     try:
         dtype = as_numpy_dtype(dtype)
-        computed: Any = to_dtype_kernel(input._array, dtype)
+        computed: Any = to_copy_kernel(input._array, dtype)
     except Exception as error:
-        raise refuse("to_dtype", error, locals()) from None
+        raise refuse("to_copy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records):
-        node: Any = new_node(ToDtypeNode)
+        node: Any = new_node(ToCopyBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-    return finish("to_dtype", result, (input, dtype)) if process.diverted else result
+    return finish("to_copy", result, (input, dtype)) if process.diverted else result
 
 
 def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:

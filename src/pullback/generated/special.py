@@ -42,8 +42,8 @@ from pullback.kernels.special_polynomials import (
     shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import (
-    gamma_density as gamma_density_kernel, i1_grad as i1_grad_kernel, i1e_grad as i1e_grad_kernel,
-    mvlgamma_slope as mvlgamma_slope_kernel,
+    erfinv_slope as erfinv_slope_kernel, gamma_density as gamma_density_kernel, i1_grad as i1_grad_kernel,
+    i1e_grad as i1e_grad_kernel, mvlgamma_slope as mvlgamma_slope_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
@@ -204,23 +204,23 @@ def erfcx(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 @native
-def erfinv_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
-    return grad * exp_kernel(result * result) * 0.886226925452758
+def erfinv_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
+    return grad * erfinv_slope_kernel(input)
 
 
 class ErfinvBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "erfinv"
-    tensor_names = ("result",)
+    tensor_names = ("input",)
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
-        result = self.saved_result
-        if result._counter is not None and result._counter.value != self.saved_result_version:
-            raise_stale(self, "result")
-        return (erfinv_grad_of_input(grads[0], result._array, owned),)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        return (erfinv_grad_of_input(grads[0], input._array, owned),)
 
 
 def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
@@ -239,8 +239,8 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        node.saved_result = SavedOutput(result, 0)
-        node.saved_result_version = 0
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
     return finish("erfinv", result, (input,)) if process.diverted else result
 
 

@@ -25,7 +25,9 @@ class NodeExtra:
 
     __slots__ = (
         "former_shape",
+        "fused_edges",
         "metadata",
+        "outer",
         "place",
         "post_hooks",
         "pre_hooks",
@@ -46,6 +48,10 @@ class NodeExtra:
         """The file and line of the user's that recorded the node under anomaly mode."""
         self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
+        self.outer: Any = None
+        """The outermost of the steps that took the node's place. See Note [Fused nodes]."""
+        self.fused_edges: tuple[Any, ...] = ()
+        """The edges that the node had before."""
         self.transform: Any = None
         """The transform of pullback.func whose input this node gave a place of its own."""
 

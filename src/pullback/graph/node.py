@@ -98,6 +98,7 @@ class Node:
     operation = ""
     """The operation whose rule the node applies; the nodes of others have rules of their own."""
     needs_tensors = False
+    fused: ClassVar[str] = ""
 
     # What subclasses define.
 
@@ -156,6 +157,8 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that this one sends gradients to, one per forward input."""
+        if self.fused:
+            self._expand()
         return tuple([(None, 0) if edge is None else edge for edge in self.next_edges])
 
     @property
@@ -182,6 +185,8 @@ class Node:
 
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Any:
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; a returned tuple replaces grad_inputs."""
+        if self.fused:
+            self._expand()
         return self._register(self.require_extra().post_hooks, fn)
 
     def register_prehook(self, fn: Callable[[Any], Any]) -> Any:
@@ -202,6 +207,8 @@ class Node:
 
     def __call__(self, *grads: Any, **named: Any) -> Any:
         """Run this node alone on Tensors and return the gradients of its inputs."""
+        if self.fused:
+            return self._expand()(*grads, **named)
         if named:
             raise TypeError("keyword arguments are not supported")
         count = self.shown_outputs()
@@ -233,7 +240,19 @@ class Node:
                 return self._read_saved(name[len(prefix) :], raw=prefix == "_raw_saved_")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def _expand(self) -> Node:
+        """The outermost step of a fused node, which records its steps on first use. See Note [Fused nodes]."""
+        if self.extra is None or self.extra.outer is None:
+            from pullback.graph.fused_node import expand  # lazy: it builds on this module
+
+            expand(self)
+        assert self.extra is not None
+        outer: Node = self.extra.outer
+        return outer
+
     def __dir__(self) -> list[str]:
+        if self.fused:
+            return self._expand().__dir__()
         names = {name: _PUBLIC_NAMES.get(name, name) for name in self.saved_names}
         special = [name for name in super().__dir__() if name.startswith("__")]
         raw = [f"_raw_saved_{public}" for name, public in names.items() if hasattr(self, f"saved_{name}_version")]
@@ -243,6 +262,8 @@ class Node:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
     def _read_saved(self, public: str, *, raw: bool) -> Any:
+        if self.fused:
+            return self._expand()._read_saved(public, raw=raw)
         for name in self.saved_names:
             if _PUBLIC_NAMES.get(name, name) == public:
                 if raw:

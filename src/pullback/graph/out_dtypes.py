@@ -23,7 +23,7 @@ _HISTOGRAM = "torch.histogram: input tensor and hist tensor should have the same
 
 _EXACT = {
     **dict.fromkeys(
-        "cumsum cumprod gather "
+        "cumsum cumprod sum prod nansum gather "
         "aminmax addmm addmv baddbmm bmm mm diag isin lu_unpack softmax log_softmax avg_pool2d avg_pool3d linear "
         "view_copy split_copy slice_scatter triangular_solve svd index_copy index_add index_reduce scatter scatter_add "
         "scatter_reduce renorm tril triu argmax argmin linalg_cross linalg_lu_solve linalg_qr linalg_vector_norm "

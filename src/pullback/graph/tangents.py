@@ -166,9 +166,11 @@ def conjugate(tensor: Any) -> Any:
         return tensor.conjugate()
     if tensor._array.dtype.kind not in "cW":
         return tensor
-    from pullback.generated import conj  # lazy: above this layer. Not the lazy view of `Tensor.conj`, a copy is cheaper
+    from pullback.generated import (
+        conjugated,
+    )  # lazy: above this layer. Not the lazy view of `Tensor.conj`, a copy is cheaper
 
-    return conj(tensor)
+    return conjugated(tensor)
 
 
 def sum_of_terms(terms: list[Any], result: Tensor) -> Any:

@@ -83,6 +83,26 @@ def mul(input: Array, other: Array | Scalar) -> Array:
     return input * other if input.dtype.itemsize != 2 else _with_number(np.multiply, input, other)
 
 
+def add_scalar(input: Array, other: Scalar) -> Array:
+    """Add a number."""
+    return add(input, other)
+
+
+def sub_scalar(input: Array, other: Scalar) -> Array:
+    """Subtract a number."""
+    return sub(input, other)
+
+
+def mul_scalar(input: Array, other: Scalar) -> Array:
+    """Multiply by a number."""
+    return mul(input, other)
+
+
+def div_scalar(input: Array, other: Scalar) -> Array:
+    """Divide by a number."""
+    return div(input, other)
+
+
 @native
 def div(input: Array, other: Array | Scalar) -> Array:
     """Divide element by element."""
@@ -206,6 +226,11 @@ def lcm(input: Array, other: Array) -> Array:
 
 def conj(input: Array) -> Array:
     """The complex conjugate; a real array is returned as it is."""
+    return input.conjugate()
+
+
+def conjugated(input: Array) -> Array:
+    """The complex conjugate, as an operation of its own."""
     return input.conjugate()
 
 

@@ -31,6 +31,8 @@ def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if kind == "b":
         return np.where(input, True, not exponent)
+    if exponent == 1:
+        return np.positive(input)
     if exponent == 2:
         return input * input
     if exponent == 3 and kind != "c":

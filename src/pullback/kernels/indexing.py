@@ -82,10 +82,24 @@ def index(input: Array, indices: Arrays, dims: Shape) -> Array:
 
     As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result is row-major.
     """
+    if input.ndim and not (input.size and all(i.size for i in indices)):
+        return _index_nothing(input, indices, dims)
     if len(dims) == 1:
         positions = normalized(indices[0], input.shape[dims[0]], dims[0])
         return np.take(input, positions, axis=dims[0])
     return np.ascontiguousarray(input[full_index(input.shape, indices, dims)]) if input.ndim else input
+
+
+def _index_nothing(input: Array, indices: Arrays, dims: Shape) -> Array:
+    """The empty result of `index`: no element is read, so no position is wrong unless its dimension is empty."""
+    check_broadcast(indices)
+    for positions, dim in zip(indices, dims, strict=True):
+        if positions.size and not input.shape[dim]:
+            raise IndexError(f"index is out of bounds for dimension with size 0 (dimension {dim} of the tensor)")
+    parts: list[Array | slice] = [slice(None)] * (max(dims) + 1)
+    for positions, dim in zip(indices, dims, strict=True):
+        parts[dim] = np.zeros_like(positions)
+    return np.ascontiguousarray(input[tuple(parts)])
 
 
 def full_index(shape: Shape, indices: Arrays, dims: Shape) -> tuple[Array | slice, ...]:
@@ -112,6 +126,8 @@ def check_broadcast(indices: Arrays) -> None:
 def index_back(grad: Array, shape: Shape, indices: Arrays, dims: Shape) -> Array:
     """The gradient of `index`: each position gets the sum over its occurrences."""
     result: Array = np.zeros(shape, grad.dtype)
+    if not grad.size:
+        return result
     add_at(result, full_index(shape, indices, dims), grad)
     return result
 

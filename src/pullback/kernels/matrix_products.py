@@ -154,6 +154,11 @@ def matmul_batched(input: Array, other: Array) -> Array:
         raise RuntimeError(_batches_differ(input.shape[:-2], other.shape[:-2])) from None
 
 
+def matmul_flipped(input: Array, other: Array) -> Array:
+    """The product of one matrix with each of a batch."""
+    return matmul_batched(input, other)
+
+
 def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:
     if other.ndim == 1:
         rows = int(np.prod(input.shape[:-1]))
@@ -349,6 +354,11 @@ def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
 def linear_bias_folded(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for inputs of any other number of dimensions."""
     return linear_bias(input, weight, bias)
+
+
+def linear_bias_added(input: Array, weight: Array, bias: Array) -> Array:
+    """`input @ weight.T + bias` for inputs that are no view of a matrix, to whose product the bias is added."""
+    return linear_bias_folded(input, weight, bias)
 
 
 @native

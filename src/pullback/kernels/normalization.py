@@ -58,6 +58,7 @@ def _normalize_rows(
         mean[part] = _row_means(rows[part])
         centered = np.subtract(rows[part], mean[part], out=result[part])
         variance = _row_products(centered, centered) / count
+        variance += variance * 0  # nan where it overflowed: a deviation of infinity would hide that as zeros
         rstd[part] = 1 / np.sqrt(variance + rows.dtype.type(eps))
         centered *= rstd[part]
         if factor is not None:

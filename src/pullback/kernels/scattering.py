@@ -404,3 +404,8 @@ def sharing_counts(like: Array, positions: Array) -> Array | None:
     if positions.size == 0 or counts.max() <= 1:
         return None
     return counts[positions].astype(like.dtype)
+
+
+def once_with_zeros(input: Array, zeros: Array, name: str) -> Array:
+    """`input` itself. As a gradient of Tensors it cannot be differentiated where `zeros` counts several."""
+    return input

@@ -40,6 +40,11 @@ def to_dtype(input: Array, dtype: DType) -> Array:
     return cast_array(input, dtype)
 
 
+def to_copy(input: Array, dtype: DType) -> Array:
+    """The same values in another dtype, as an operation of its own."""
+    return cast_array(input, dtype)
+
+
 def to_integer(input: Array, dtype: DType) -> Array:
     """The same values in an integer or bool dtype."""
     return cast_array(input, dtype)

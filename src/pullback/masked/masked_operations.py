@@ -23,8 +23,8 @@ UNARY = frozenset(
     "abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil "
     "clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac lgamma log log10 "
     "log1p log2 logit i0 isnan nan_to_num neg negative positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn "
-    "signbit sin sinc sinh sqrt square tan tanh trunc isfinite isreal real conj resolve_conj resolve_neg clone to_dtype "
-    "to_integer ones_like invert".split()
+    "signbit sin sinc sinh sqrt square tan tanh trunc isfinite isreal real conj conjugated resolve_conj resolve_neg "
+    "clone to_copy to_integer ones_like invert".split()
 )
 BINARY = frozenset(
     "add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide "

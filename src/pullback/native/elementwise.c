@@ -135,6 +135,7 @@ extern LoopFunction loop_logit_grad_of_input_float32, loop_logit_grad_of_input_f
 extern LoopFunction loop_logit_grad_of_input_1_float32, loop_logit_grad_of_input_1_float64;
 extern LoopFunction loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64;
 extern LoopFunction loop_div_grad_of_other_float32, loop_div_grad_of_other_float64;
+extern LoopFunction loop_div_scalar_grad_of_input_float32, loop_div_scalar_grad_of_input_float64;
 extern LoopFunction loop_remainder_grad_of_other_float32, loop_remainder_grad_of_other_float64;
 extern LoopFunction loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64;
 extern LoopFunction loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64;
@@ -168,7 +169,6 @@ extern LoopFunction loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_f
 extern LoopFunction loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64;
 extern LoopFunction loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64;
 extern LoopFunction loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64;
-extern LoopFunction loop_pow_scalar_grad_of_input_float32, loop_pow_scalar_grad_of_input_float64;
 extern LoopFunction loop_pow_scalar_grad_of_input_1_float32, loop_pow_scalar_grad_of_input_1_float64;
 extern LoopFunction loop_pow_scalar_grad_of_input_2_float32, loop_pow_scalar_grad_of_input_2_float64;
 extern LoopFunction loop_pow_scalar_grad_of_input_3_float32, loop_pow_scalar_grad_of_input_3_float64;
@@ -189,8 +189,15 @@ extern LoopFunction loop_logaddexp2_grad_of_input_float32;
 extern LoopFunction loop_logaddexp2_grad_of_other_float32;
 extern LoopFunction loop_unit_or_zero_grad_of_input_float32, loop_unit_or_zero_grad_of_input_float64;
 extern LoopFunction loop_unit_or_zero_grad_of_other_float32, loop_unit_or_zero_grad_of_other_float64;
+extern LoopFunction loop_pow_or_zero_grad_of_input_float32, loop_pow_or_zero_grad_of_input_float64;
+extern LoopFunction loop_pow_or_zero_grad_of_input_1_float32, loop_pow_or_zero_grad_of_input_1_float64;
+extern LoopFunction loop_pow_or_zero_grad_of_input_2_float32, loop_pow_or_zero_grad_of_input_2_float64;
+extern LoopFunction loop_pow_or_zero_grad_of_input_3_float32, loop_pow_or_zero_grad_of_input_3_float64;
+extern LoopFunction loop_pow_or_zero_grad_of_input_4_float32, loop_pow_or_zero_grad_of_input_4_float64;
+extern LoopFunction loop_pow_or_zero_grad_of_input_5_float32, loop_pow_or_zero_grad_of_input_5_float64;
 extern LoopFunction loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64;
 extern LoopFunction loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64;
+extern LoopFunction loop_frexp_grad_of_input_float32;
 extern LoopFunction loop_ldexp_grad_of_input_float32;
 extern LoopFunction loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64;
 extern LoopFunction loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64;
@@ -957,15 +964,15 @@ static const Variant variants_of_pow_scalar[] = {
 static int choose_pow_scalar(const Arguments *given)
 {
     const double exponent = given->numbers[1];
-    if ((exponent == 2.0))
+    if ((!(exponent == 1.0)) && (exponent == 2.0))
         return 0;
-    if ((!(exponent == 2.0)) && (exponent == 3.0))
+    if ((!(exponent == 1.0)) && (!(exponent == 2.0)) && (exponent == 3.0))
         return 1;
-    if ((!(exponent == 2.0)) && (!(exponent == 3.0)) && (exponent == (-2.0)))
+    if ((!(exponent == 1.0)) && (!(exponent == 2.0)) && (!(exponent == 3.0)) && (exponent == (-2.0)))
         return 2;
-    if ((!(exponent == 2.0)) && (!(exponent == 3.0)) && (!(exponent == (-2.0))) && (exponent == (-0.5)))
+    if ((!(exponent == 1.0)) && (!(exponent == 2.0)) && (!(exponent == 3.0)) && (!(exponent == (-2.0))) && (exponent == (-0.5)))
         return 3;
-    if ((!(exponent == 2.0)) && (!(exponent == 3.0)) && (!(exponent == (-2.0))) && (!(exponent == (-0.5))) && (exponent == 0.5))
+    if ((!(exponent == 1.0)) && (!(exponent == 2.0)) && (!(exponent == 3.0)) && (!(exponent == (-2.0))) && (!(exponent == (-0.5))) && (exponent == 0.5))
         return 4;
     return -1;
 }
@@ -1697,7 +1704,18 @@ static const Variant variants_of_div_grad_of_other[] = {
 };
 DESCRIBE(div_grad_of_other, NULL, 0, 0, 0)
 
-/* derivatives.arithmetic.remainder: other=-grad * F.div_rounded(input, other, 'floor') */
+/* derivatives.arithmetic.div_scalar: input=grad / F.conj(other) */
+static const Parameter parameters_of_div_scalar_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"other", NUMBER},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_div_scalar_grad_of_input[] = {
+    {loop_div_scalar_grad_of_input_float32, loop_div_scalar_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(div_scalar_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.arithmetic.remainder: other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, 'floor') */
 static const Parameter parameters_of_remainder_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1709,7 +1727,7 @@ static const Variant variants_of_remainder_grad_of_other[] = {
 };
 DESCRIBE(remainder_grad_of_other, NULL, 0, 0, 0)
 
-/* derivatives.arithmetic.fmod: other=-grad * F.div_rounded(input, other, 'trunc') */
+/* derivatives.arithmetic.fmod: other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, 'trunc') */
 static const Parameter parameters_of_fmod_grad_of_other[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2181,7 +2199,7 @@ static const Parameter parameters_of_pow_scalar_grad_of_input[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_pow_scalar_grad_of_input[] = {
-    {loop_pow_scalar_grad_of_input_float32, loop_pow_scalar_grad_of_input_float64, 65536, 0},
+    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536, 0},
     {loop_pow_scalar_grad_of_input_1_float32, loop_pow_scalar_grad_of_input_1_float64, 65536, 0},
     {loop_pow_scalar_grad_of_input_2_float32, loop_pow_scalar_grad_of_input_2_float64, 65536, 0},
     {loop_pow_scalar_grad_of_input_3_float32, loop_pow_scalar_grad_of_input_3_float64, 65536, 0},
@@ -2191,17 +2209,17 @@ static const Variant variants_of_pow_scalar_grad_of_input[] = {
 static int choose_pow_scalar_grad_of_input(const Arguments *given)
 {
     const double exponent = given->numbers[2];
-    if ((!(exponent == 0.0)) && (exponent == 2.0))
+    if ((!(exponent == 0.0)) && ((exponent - 1.0) == 1.0))
         return 0;
-    if ((!(exponent == 0.0)) && (!(exponent == 2.0)) && ((exponent - 1.0) == 2.0))
+    if ((!(exponent == 0.0)) && (!((exponent - 1.0) == 1.0)) && ((exponent - 1.0) == 2.0))
         return 1;
-    if ((!(exponent == 0.0)) && (!(exponent == 2.0)) && (!((exponent - 1.0) == 2.0)) && ((exponent - 1.0) == 3.0))
+    if ((!(exponent == 0.0)) && (!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && ((exponent - 1.0) == 3.0))
         return 2;
-    if ((!(exponent == 0.0)) && (!(exponent == 2.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && ((exponent - 1.0) == (-2.0)))
+    if ((!(exponent == 0.0)) && (!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && ((exponent - 1.0) == (-2.0)))
         return 3;
-    if ((!(exponent == 0.0)) && (!(exponent == 2.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && ((exponent - 1.0) == (-0.5)))
+    if ((!(exponent == 0.0)) && (!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && ((exponent - 1.0) == (-0.5)))
         return 4;
-    if ((!(exponent == 0.0)) && (!(exponent == 2.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && (!((exponent - 1.0) == (-0.5))) && ((exponent - 1.0) == 0.5))
+    if ((!(exponent == 0.0)) && (!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && (!((exponent - 1.0) == (-0.5))) && ((exponent - 1.0) == 0.5))
         return 5;
     return -1;
 }
@@ -2400,6 +2418,40 @@ static const Variant variants_of_unit_or_zero_grad_of_other[] = {
 };
 DESCRIBE(unit_or_zero_grad_of_other, NULL, 0, 0, 0)
 
+/* derivatives.norms.pow_or_zero: input=F.where(input == 0, grad * 0, grad) * (F.pow_scalar(input, exponent - ... */
+static const Parameter parameters_of_pow_or_zero_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"exponent", NUMBER},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_pow_or_zero_grad_of_input[] = {
+    {loop_pow_or_zero_grad_of_input_float32, loop_pow_or_zero_grad_of_input_float64, 65536, 0},
+    {loop_pow_or_zero_grad_of_input_1_float32, loop_pow_or_zero_grad_of_input_1_float64, 65536, 0},
+    {loop_pow_or_zero_grad_of_input_2_float32, loop_pow_or_zero_grad_of_input_2_float64, 65536, 0},
+    {loop_pow_or_zero_grad_of_input_3_float32, loop_pow_or_zero_grad_of_input_3_float64, 65536, 0},
+    {loop_pow_or_zero_grad_of_input_4_float32, loop_pow_or_zero_grad_of_input_4_float64, 65536, 0},
+    {loop_pow_or_zero_grad_of_input_5_float32, loop_pow_or_zero_grad_of_input_5_float64, 65536, 0},
+};
+static int choose_pow_or_zero_grad_of_input(const Arguments *given)
+{
+    const double exponent = given->numbers[2];
+    if (((exponent - 1.0) == 1.0))
+        return 0;
+    if ((!((exponent - 1.0) == 1.0)) && ((exponent - 1.0) == 2.0))
+        return 1;
+    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && ((exponent - 1.0) == 3.0))
+        return 2;
+    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && ((exponent - 1.0) == (-2.0)))
+        return 3;
+    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && ((exponent - 1.0) == (-0.5)))
+        return 4;
+    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && (!((exponent - 1.0) == (-0.5))) && ((exponent - 1.0) == 0.5))
+        return 5;
+    return -1;
+}
+DESCRIBE(pow_or_zero_grad_of_input, choose_pow_or_zero_grad_of_input, 0, 0, 0)
+
 /* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
 static const Parameter parameters_of_copysign_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2435,6 +2487,17 @@ static const Variant variants_of_nextafter_grad_of_input[] = {
     {loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(nextafter_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.rounding.frexp: input=grad / F.exp2_of(exponent, grad) */
+static const Parameter parameters_of_frexp_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"exponent", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_frexp_grad_of_input[] = {
+    {loop_frexp_grad_of_input_float32, NULL, 16384, 0},
+};
+DESCRIBE(frexp_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.rounding.ldexp: input=grad * F.conj(F.exp2(other)) */
 static const Parameter parameters_of_ldexp_grad_of_input[] = {
@@ -2492,10 +2555,10 @@ static const Variant variants_of_erfcx_grad_of_input[] = {
 };
 DESCRIBE(erfcx_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.erfinv: input=grad * F.exp(result * result) * 0.886226925452758 */
+/* derivatives.special.erfinv: input=grad * F.erfinv_slope(input) */
 static const Parameter parameters_of_erfinv_grad_of_input[] = {
     {"grad", ARRAY},
-    {"result", ARRAY},
+    {"input", ARRAY},
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_erfinv_grad_of_input[] = {
@@ -2896,6 +2959,7 @@ const KernelEntry elementwise_kernels[] = {
     {"mul_grad_of_other", call_mul_grad_of_other, overwrite_mul_grad_of_other},
     {"div_grad_of_input", call_div_grad_of_input, overwrite_div_grad_of_input},
     {"div_grad_of_other", call_div_grad_of_other, overwrite_div_grad_of_other},
+    {"div_scalar_grad_of_input", call_div_scalar_grad_of_input, overwrite_div_scalar_grad_of_input},
     {"remainder_grad_of_other", call_remainder_grad_of_other, overwrite_remainder_grad_of_other},
     {"fmod_grad_of_other", call_fmod_grad_of_other, overwrite_fmod_grad_of_other},
     {"neg_grad_of_input", call_neg_grad_of_input, overwrite_neg_grad_of_input},
@@ -2948,9 +3012,11 @@ const KernelEntry elementwise_kernels[] = {
     {"logaddexp2_grad_of_other", call_logaddexp2_grad_of_other, overwrite_logaddexp2_grad_of_other},
     {"unit_or_zero_grad_of_input", call_unit_or_zero_grad_of_input, overwrite_unit_or_zero_grad_of_input},
     {"unit_or_zero_grad_of_other", call_unit_or_zero_grad_of_other, overwrite_unit_or_zero_grad_of_other},
+    {"pow_or_zero_grad_of_input", call_pow_or_zero_grad_of_input, overwrite_pow_or_zero_grad_of_input},
     {"copysign_grad_of_input", call_copysign_grad_of_input, overwrite_copysign_grad_of_input},
     {"copysign_scalar_grad_of_input", call_copysign_scalar_grad_of_input, overwrite_copysign_scalar_grad_of_input},
     {"nextafter_grad_of_input", call_nextafter_grad_of_input, overwrite_nextafter_grad_of_input},
+    {"frexp_grad_of_input", call_frexp_grad_of_input, overwrite_frexp_grad_of_input},
     {"ldexp_grad_of_input", call_ldexp_grad_of_input, overwrite_ldexp_grad_of_input},
     {"ldexp_grad_of_other", call_ldexp_grad_of_other, overwrite_ldexp_grad_of_other},
     {"erf_grad_of_input", call_erf_grad_of_input, overwrite_erf_grad_of_input},

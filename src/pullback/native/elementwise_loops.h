@@ -1879,6 +1879,19 @@ MULTIVERSIONED void NAME(loop_div_grad_of_other)(void *out, void *const *operand
     }
 }
 
+MULTIVERSIONED void NAME(loop_div_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const double other = numbers[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        out_at[i] = (grad / (REAL)other);
+    }
+}
+
 MULTIVERSIONED void NAME(loop_remainder_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2414,20 +2427,6 @@ MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operand
     }
 }
 
-MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (grad * (input * (REAL)2));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_pow_scalar_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2732,6 +2731,96 @@ MULTIVERSIONED void NAME(loop_unit_or_zero_grad_of_other)(void *out, void *const
     }
 }
 
+MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double exponent = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (input * (REAL)exponent));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double exponent = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * ((input * input) * (REAL)exponent));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double exponent = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((input * input) * input) * (REAL)exponent));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_3)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double exponent = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((REAL)1 / (input * input)) * (REAL)exponent));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_4)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double exponent = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((REAL)1 / sqrt_of(input)) * (REAL)exponent));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_5)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double exponent = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (sqrt_of(input) * (REAL)exponent));
+    }
+}
+
 MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2763,6 +2852,22 @@ MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *o
         out_at[i] = ((input == other) ? (REAL)0 : grad);
     }
 }
+
+#ifdef FOR_FLOAT32
+MULTIVERSIONED void NAME(loop_frexp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict exponent_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL exponent = exponent_at[i];
+        out_at[i] = (grad / exp2_of(exponent));
+    }
+}
+#endif
 
 #ifdef FOR_FLOAT32
 MULTIVERSIONED void NAME(loop_ldexp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
@@ -2845,13 +2950,14 @@ MULTIVERSIONED void NAME(loop_erfinv_grad_of_input)(void *out, void *const *oper
     ASSUME_WHOLE(count);
     REAL *out_at = out;
     const REAL *grad_at = operands[0];
-    const REAL *restrict result_at = operands[1];
+    const REAL *restrict input_at = operands[1];
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
-        const REAL result = result_at[i];
-        const REAL input = (result * result);
-        out_at[i] = ((grad * exp_of(input)) * (REAL)0.886226925452758);
+        const REAL input = input_at[i];
+        const REAL value = erfinv_of(input);
+        const REAL input_2 = (value * value);
+        out_at[i] = (grad * (exp_of(input_2) * (REAL)0.886226925452758));
     }
 }
 

@@ -10,6 +10,8 @@ INLINE void TYPED(row_statistics)(const REAL *row, ptrdiff_t count, double eps, 
 {
     *mean = centered ? (REAL)(TYPED(reduce_row)(SUM, row, count, 0) / (double)count) : 0;
     double square = centered ? TYPED(reduce_row)(DEVIATIONS, row, count, *mean) : TYPED(reduce_row)(SQUARES, row, count, 0);
+    if (centered && (REAL)square - (REAL)square != 0)
+        square = NAN; /* it overflowed: a deviation of infinity would hide that as zeros */
     *scale = (REAL)(1 / sqrt(square / (double)count + eps));
 }
 

@@ -28,6 +28,7 @@ OPTIONS = {
     "aten",
     "backward",
     "parts",
+    "fused",
 }
 _ALLOWED = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Attribute, ast.Name, ast.Constant,

@@ -14,7 +14,7 @@ Arguments = tuple[Any, ...]
 Options = dict[str, Any]
 
 
-@rule("mm bmm matmul_batched")
+@rule("mm bmm matmul_batched matmul_flipped")
 def matmul(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Products of matrices, whose batch dimensions broadcast."""
     first, second = args[0], args[1]
@@ -99,7 +99,7 @@ def outer(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     return level.again(lambda a, b: G.mul(G.unsqueeze(a, 1), b), *args)
 
 
-@rule("linear_product linear_product_folded linear_bias linear_bias_folded")
+@rule("linear_product linear_product_folded linear_bias linear_bias_folded linear_bias_added")
 def linear(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The linear layer, with one weight or each example with its own."""
     input, weight = args[0], args[1]

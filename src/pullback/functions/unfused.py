@@ -1,0 +1,168 @@
+"""The steps of fused operations, as PyTorch records them. See Note [Fused nodes].
+
+A function named after a rule's `fused` option takes the fused node and records its steps again; the others take tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback.generated as G
+from pullback.graph.fused_node import stand_in
+from pullback.tensor.tensor import Tensor
+from pullback.typing import Shape
+
+
+def linear_node(node: Any) -> Any:
+    """The steps of a node of `linear`: edges to the bias, if it has one, to the input and to the weight."""
+    outputs = node.shape[-1]
+    has_bias = len(node.next_edges) == 3
+    weight = node.saved_weight if not node.released else None
+    given = node.saved_input if not node.released else None
+    known = weight if weight is not None else given
+    inner = 1 if known is None else known._array.shape[-1]
+    matrix = stand_in(node, "weight", 1 + has_bias, (outputs, inner))
+    input = stand_in(node, "input", int(has_bias), (*node.shape[:-1], inner))
+    bias = stand_in(node, "bias", 0, (outputs,)) if has_bias else None
+    return linear_steps(input, matrix, bias, fold=node.name() != "AddBackward0")
+
+
+def linear_steps(input: Tensor, weight: Tensor, bias: Tensor | None, *, fold: bool = True) -> Any:
+    """A linear layer in steps; a bias is added by the product itself where the input is a matrix or can be viewed as one."""
+    columns = G.t(weight)
+    if bias is None:
+        return matmul_steps(input, columns) if input._array.ndim != 2 else G.mm(input, columns)
+    shape = input._array.shape
+    if input._array.ndim == 2:
+        return G.addmm(bias, input, columns)
+    if fold and can_fold_linear(input, bias):
+        rows = G.view(input, (-1, shape[-1]) if shape[-1] else (_count(shape[:-1]), 0))
+        return G.view(G.addmm(bias, rows, columns), (*shape[:-1], weight._array.shape[0]))
+    return G.add(matmul_steps(input, columns), bias)
+
+
+def can_fold_linear(input: Tensor, bias: Tensor) -> bool:
+    """Whether a linear layer views its input as a matrix, so that the product can add the bias."""
+    return bool(input._array.flags.c_contiguous) and bias._array.ndim == 1
+
+
+def matmul_node(node: Any) -> Any:
+    """The steps of a batched matrix product."""
+    input = stand_in(node, "input", 0, node.saved_input_shape)
+    other = stand_in(node, "other", 1, node.saved_other_shape)
+    return matmul_steps(input, other)
+
+
+def matmul_steps(input: Tensor, other: Tensor) -> Any:
+    """A product of which one factor has batches, in steps: as one matrix product where the batches can be folded."""
+    if folds(input, other):
+        return _folded_product(input, other)
+    first, second = input._array.shape, other._array.shape
+    rows = first[-2] if len(first) > 1 else 1
+    columns = second[-1] if len(second) > 1 else 1
+    batches = _broadcast(first[:-2], second[:-2])
+    count = _count(batches)
+    left = G.reshape(G.expand(input, (*batches, rows, first[-1])), (count, rows, first[-1]))
+    if len(second) == 1:
+        spread = G.reshape(G.expand(other, (*batches, second[0])), (count, second[0]))
+        product = G.squeeze_dim(G.bmm(left, G.unsqueeze(spread, 2)), -1)
+        return G.unsafe_view(product, (*batches, *first[-2:-1]))
+    right = G.reshape(G.expand(other, (*batches, *second[-2:])), (count, *second[-2:]))
+    return G.unsafe_view(G.bmm(left, right), (*batches, *first[-2:-1], columns))
+
+
+def can_multiply(input: Tensor, other: Tensor) -> bool:
+    """Whether shapes and dtypes fit, so that the steps raise no error of their own."""
+    first, second = input._array.shape, other._array.shape
+    inner = second[0] if len(second) == 1 else second[-2]
+    batches = zip(reversed(first[:-2]), reversed(second[:-2]), strict=False)
+    return (
+        first[-1] == inner
+        and input._array.dtype == other._array.dtype
+        and all(a == b or a == 1 or b == 1 for a, b in batches)
+    )
+
+
+def can_apply_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """The same for a linear layer."""
+    if not all(isinstance(t, Tensor) for t in (input, weight)) or not isinstance(bias, (Tensor, type(None))):
+        return False
+    dtypes = {t._array.dtype for t in (input, weight, bias) if t is not None}
+    if weight._array.ndim != 2 or not input._array.ndim or input._array.shape[-1] != weight._array.shape[1]:
+        return False
+    return len(dtypes) == 1 and (bias is None or bias._array.shape == weight._array.shape[:1])
+
+
+def flips(input: Tensor, other: Tensor) -> bool:
+    """Whether the product ends as a copy of a transposed one: a matrix that needs a gradient before a batch of others."""
+    if input._array.ndim == 3:
+        return other._array.ndim == 3 and _single_batch(input, other) is input
+    return input._array.ndim == 2 and other._array.ndim > 2
+
+
+def folds(input: Tensor, other: Tensor) -> bool:
+    """Whether PyTorch folds the batches of one factor into its rows: the other has none, or a single one."""
+    first, second = input._array.ndim, other._array.ndim
+    if first == 3 and second == 3:
+        small = _single_batch(input, other)
+        return small is not None and small._requires_grad
+    if min(first, second) > 2:
+        return False
+    if (other if first > second else input)._requires_grad:
+        return True
+    if first == 2:
+        return False
+    return _is_stacked(input._array if first > second else other._array.swapaxes(-1, -2))
+
+
+def _single_batch(input: Tensor, other: Tensor) -> Tensor | None:
+    """The factor that is a batch of one matrix, where the other has more."""
+    first, second = input._array.shape[0], other._array.shape[0]
+    if (first == 1) == (second == 1):
+        return None
+    return input if first == 1 else other
+
+
+def _is_stacked(array: Any) -> bool:
+    """Whether each dimension but the last begins where the next one ends."""
+    sizes, steps = array.shape, array.strides
+    return all(steps[i] == steps[i + 1] * sizes[i + 1] for i in range(len(sizes) - 2))
+
+
+def _folded_product(input: Tensor, other: Tensor) -> Any:
+    first_is_larger = input._array.ndim > other._array.ndim
+    if input._array.ndim == other._array.ndim:
+        small = _single_batch(input, other)
+        first_is_larger = small is other
+        input, other = (input, G.squeeze_dim(other, 0)) if first_is_larger else (G.squeeze_dim(input, 0), other)
+    large = input if first_is_larger else G.transpose(other, -1, -2)
+    small = other if first_is_larger else (G.t(input) if input._array.ndim == 2 else input)
+    shape = large._array.shape
+    rows = G.reshape(large, (_count(shape[:-1]), shape[-1]))
+    if small._array.ndim == 1:
+        return G.unsafe_view(G.mv(rows, small), shape[:-1])
+    product = G.unsafe_view(G.mm(rows, small), (*shape[:-1], small._array.shape[1]))
+    if first_is_larger:
+        return product
+    flipped = G.transpose(product, -1, -2)
+    return flipped if flipped._array.flags.c_contiguous else G.contiguous_copy(flipped, "C")
+
+
+def outer_node(node: Any) -> Any:
+    """The steps of an outer product."""
+    column = stand_in(node, "input", 0, node.shape[:1], node.saved_input_dtype)
+    row = stand_in(node, "vec2", 1, node.shape[1:], node.saved_vec2_dtype)
+    return G.mul(G.view(column, (node.shape[0], 1)), row)
+
+
+def _broadcast(first: Shape, second: Shape) -> Shape:
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    padded = (1,) * (len(longer) - len(shorter)) + tuple(shorter)
+    return tuple([b if a == 1 else a for a, b in zip(longer, padded, strict=True)])
+
+
+def _count(sizes: Shape) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count

@@ -1,0 +1,106 @@
+"""What a fused node is when somebody looks at it: the nodes that PyTorch records in its place.
+
+# Note [Fused nodes]
+A linear layer is one kernel and one rule, so it is recorded as one node. PyTorch records a view, a product and a transpose,
+and users see them: in `next_functions`, in pictures, in `_saved_...`, through hooks on nodes. So a fused node expands when
+it is first looked at. Its steps (functions/unfused.py) are recorded from its saved tensors; from then on it hands its work
+to the outermost of them (`NodeExtra.outer`), and its edges lead to the others. The node itself stays where it is: tensors
+and hooks know it. Who does not look pays nothing, since the engine reads `outer` only of nodes that have an `extra`.
+A tensor that was not saved, or was released, is replaced by memory of its shape, in row-major order unless it is a leaf: the
+layout of others is not known any more.
+Under saved-tensor hooks and anomaly mode the steps are recorded at once: hooks get the tensors that PyTorch saves, and
+every step its own traceback.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.backend.array_module import empty
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.history import gradient_edge
+from pullback.graph.node import Node
+from pullback.modes.interception import overrides
+from pullback.modes.switches import SWITCH_DEFAULTS, set_switch, switches
+from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.tensor.version_counter import VersionCounter
+from pullback.typing import Shape
+
+
+def records_steps(*inputs: Any) -> bool:
+    """Whether the steps of a fused operation are to be recorded at once. See Note [Fused nodes]."""
+    visible = switches.saved_tensor_hooks or switches.anomaly_mode
+    if not visible or not switches.records or not switches.plain:
+        return False
+    return not any(type(value) in overrides.types for value in inputs)
+
+
+def expand(node: Node) -> None:
+    """Record the steps of a fused node in its place, once."""
+    extra = node.require_extra()
+    if extra.outer is not None:
+        return
+    from pullback.functions import unfused  # lazy: it composes operations, which build on this layer
+
+    former = {name: set_switch(name, default) for name, default in SWITCH_DEFAULTS.items()}
+    try:
+        result = getattr(unfused, node.fused)(node)
+    finally:
+        for name, value in former.items():
+            set_switch(name, value)
+    edge = gradient_edge(result)
+    assert edge is not None
+    assert edge[0].name() == node.name(), "the outermost step has the name of the fused node"
+    extra.fused_edges = node.next_edges
+    _adjust(node, edge[0])
+    extra.outer = edge[0]
+    node.next_edges = edge[0].next_edges
+    node.release_saved_tensors()
+
+
+def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None) -> Tensor:
+    """The tensor of edge `index` as the node saved it under `name`, or memory of its shape."""
+    edge = node.next_edges[index]
+    saved = None if node.released else getattr(node, f"saved_{name}", None)
+    if saved is None and edge is not None and isinstance(edge[0], AccumulateGrad) and edge[0].variable.shape == shape:
+        tensor = new_tensor(edge[0].variable._array)
+    elif saved is None:
+        tensor = new_tensor(empty(shape, node.dtype if dtype is None else dtype))
+    else:
+        known = saved if isinstance(saved, Tensor) else saved.as_tensor(node)
+        tensor = new_tensor(known._array)
+        if known._counter is None:
+            known._counter = VersionCounter()
+        tensor._counter = known._counter
+    tensor._requires_grad, tensor._edge = edge is not None, edge
+    return tensor
+
+
+def _adjust(node: Node, outer: Node) -> None:
+    """Give the steps what the fused node knew: its place in the order, released or modified values, the source line."""
+    ends = {edge[0] for edge in node.next_edges if edge is not None}
+    source = node.extra.source if node.extra is not None else None
+    stack = [outer]
+    while stack:
+        step = stack.pop()
+        step.sequence_nr = node.sequence_nr
+        if node.released:
+            step.release_saved_tensors()
+        else:
+            _keep_versions(node, step)
+        if source is not None:
+            step.require_extra().source = source
+        stack.extend(edge[0] for edge in step.next_edges if edge is not None and edge[0] not in ends)
+
+
+def _keep_versions(node: Node, step: Node) -> None:
+    """A value that was modified since it was saved is as stale in the step."""
+    for name in node.saved_names:
+        saved = getattr(node, f"saved_{name}", None)
+        version = getattr(node, f"saved_{name}_version", -1)
+        if saved is None or version < 0 or saved._counter is None or saved._counter.value == version:
+            continue
+        for own in step.saved_names:
+            value = getattr(step, f"saved_{own}", None)
+            if value is not None and getattr(value, "_counter", None) is saved._counter:
+                setattr(step, f"saved_{own}_version", version)

@@ -1,0 +1,119 @@
+"""Compare the first five derivatives of every operation: `python -m tests.conformance.orders [operation ...]`.
+
+A sample's results are multiplied by random numbers and summed, and the sum is differentiated; the gradients are treated so
+in their turn. What PyTorch gives we must give: the values, and whether each gradient has a history that can be
+differentiated again, even one that happens to be constant.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .checks import Inapplicable, Side, both, theirs_or_inapplicable
+from .comparison import Measure, Mismatch, compare, tensors_in
+from .entries import Entry, Sample, choose, database
+from .translation import values_of
+
+SECONDS = 90  # for one operation
+SAMPLES = 3
+ORDERS = 5
+LARGEST = 60  # elements of the inputs of a sample: the graph of a fifth derivative is large
+Difference = tuple[str, str, str]
+
+
+def derivatives(side: Side) -> list[list[Any]]:
+    """The gradients of each order; it ends where none has a history."""
+    values = [t for t in tensors_in(side.processed(side.call())) if t.requires_grad]
+    orders: list[list[Any]] = []
+    for order in range(ORDERS):
+        if not values:
+            break
+        weights = [side.constant(value, 10 * order + place) for place, value in enumerate(values)]
+        gradients = side.package.autograd.grad(
+            values, side.differentiable, weights, create_graph=True, allow_unused=True
+        )
+        orders.append(list(gradients))
+        values = [g for g in gradients if g is not None and g.requires_grad]
+    return orders
+
+
+def unlike(expected: list[list[Any]], actual: list[list[Any]], slack: float) -> str | None:
+    """The first difference of the derivatives of two libraries."""
+    measure = Measure(scaled=True, slack=10 * slack)
+    for order, (theirs, ours) in enumerate(zip(expected, actual, strict=False), 1):
+        for place, (their, our) in enumerate(zip(theirs, ours, strict=True)):
+            where = f"derivative {order} of input {place}"
+            if their is not None and not np.isfinite(values_of(their)).all():
+                return None  # what follows is no number either
+            if (their is None) != (our is None):
+                return f"{where}: expected {'None' if their is None else 'a gradient'}"
+            if their is None:
+                continue
+            try:
+                compare(their, our, measure, where)
+            except Mismatch as mismatch:
+                return str(mismatch)
+            if their.requires_grad != our.requires_grad:
+                return f"{where}: expected {'a' if their.requires_grad else 'no'} history"
+    return None if len(expected) == len(actual) else f"expected {len(expected)} derivatives, got {len(actual)}"
+
+
+def compare_sample(entry: Entry, ours: Callable[..., Any], sample: Sample) -> str | None:
+    """How the derivatives of one sample differ."""
+    their_side, our_side = both(entry, ours, sample)
+    if not their_side.differentiable or sum(t.numel() for t in their_side.tensors) > LARGEST:
+        raise Inapplicable("nothing to differentiate, or too much")
+    expected = theirs_or_inapplicable(lambda: derivatives(their_side))
+    try:
+        return unlike(expected, derivatives(our_side), entry.measure.slack)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:150]}"
+
+
+def compare_entry(index: int) -> tuple[int, list[Difference]]:
+    """How many samples of an entry of the database were differentiated, and how the libraries differ."""
+    torch.set_num_threads(1)
+    return compare_orders(database()[index])
+
+
+def compare_orders(entry: Entry, plant: Callable[[Any], Any] = lambda form: form) -> tuple[int, list[Difference]]:
+    """The same for an entry; `plant` changes our side."""
+    made, differences = 0, []
+    small = [s for s in list(entry.samples(torch.float64, True))[:60] if s.arguments]
+    small = [s for s in small if sum(t.numel() for t in tensors_in([s.arguments, s.options])) <= LARGEST]
+    for sample in choose(small, SAMPLES):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                words = compare_sample(entry, plant(entry.ours()), sample)
+            except Inapplicable:
+                continue
+        made += 1
+        if words:
+            shapes = [tuple(t.shape) for t in tensors_in(sample.arguments)]
+            differences.append(
+                ("differ", f"{shapes} {sample.arguments[1:]!r:.60} {sample.options!r:.80}".replace("\n", " "), words)
+            )
+    return made, differences
+
+
+def main(names: list[str]) -> int:
+    """Compare the operations named, or all of them."""
+    from .processes import compare_each
+
+    chosen = [
+        (index, entry.name)
+        for index, entry in enumerate(database())
+        if torch.float64 in entry.differentiable and entry.measure.values and (not names or entry.name in names)
+    ]
+    return compare_each(chosen, compare_entry, (), ("differ",), SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
