@@ -33,6 +33,15 @@ def test_layer_norm(affine: str, shape: tuple[int, ...], dtype: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(("dtype", "large"), [(np.float32, 1e30), (np.float64, 1e200)])
+def test_a_variance_that_overflows_is_seen(dtype: Any, large: float) -> None:
+    rows = np.array([[large, 1, 2], [1, 2, 3]], dtype)
+    result, _, rstd = normalization.native_layer_norm(rows, (3,), None, None, 1e-5)
+    assert np.isnan(result[0]).all()
+    assert np.isnan(rstd[0]).all()
+    assert np.isfinite(result[1]).all()
+
+
 @dtypes
 @ROWS
 @AFFINE
