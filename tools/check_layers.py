@@ -18,7 +18,7 @@ PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("typing", "errors", "version", "torch_version", "missing_names", "torch_places", "source_text"),
-    ("native", "rules"),
+    ("native", "rules", "expressions"),
     ("backend",),
     ("modes", "kernels"),
     ("tensor",),

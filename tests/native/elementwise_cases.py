@@ -11,11 +11,11 @@ import numpy as np
 
 import pullback.native
 from pullback import kernels
+from pullback.expressions.python_sources import PythonSources
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
 from tools.codegen.generator import SOURCE
 from tools.codegen.native_kernels import CParameter, NativeKernel, find_native_kernels
-from tools.codegen.python_sources import PythonSources
 
 # Numbers that reach every variant of a kernel; 0.6 for the rest.
 NUMBERS: dict[str, tuple[float, ...]] = {

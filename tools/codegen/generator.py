@@ -6,6 +6,7 @@ import ast
 import sys
 from pathlib import Path
 
+from pullback.expressions.python_sources import PythonSources
 from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
@@ -16,7 +17,6 @@ from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
 from tools.codegen.formatting import drop_old, format_python
 from tools.codegen.native_kernels import find_native_kernels
-from tools.codegen.python_sources import PythonSources
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pullback"

@@ -9,24 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pullback.expressions.python_sources import PythonSources
+from pullback.expressions.reader import Optional, Reader, Unrenderable, Variant, Way, find_variants, needs_number
+from pullback.expressions.tree import MASK, NUMBER, REAL, TEXT, Load
 from pullback.rules.emit_apply import line_function_name, line_parameters
 from pullback.rules.model import OPTIONAL_TENSOR, TENSOR_OR_NUMBER, Line, Operation, Refusal
 from pullback.rules.saved_values import saved_values
-from tools.codegen.c_expressions import (
-    MASK,
-    NUMBER,
-    REAL,
-    Reader,
-    Text,
-    Unrenderable,
-    Value,
-    Variant,
-    Way,
-    find_variants,
-    needs_number,
-    optional,
-)
-from tools.codegen.python_sources import PythonSources
 
 _KINDS = {
     "Array": "ARRAY",
@@ -55,15 +43,15 @@ class CParameter:
     def is_operand(self) -> bool:
         return self.kind in ("ARRAY", "OPTIONAL_ARRAY", "ARRAY_OR_NUMBER", "MASK")
 
-    def symbol(self) -> Value:
+    def symbol(self) -> Load | Optional:
         """What the parameter is to the expressions that read it."""
         if self.kind == "TEXT":
-            return Text("text", self.name)
+            return Load(self.name, TEXT)
         if self.kind.startswith("OPTIONAL"):
-            return optional(REAL if self.is_operand else NUMBER, self.name)
+            return Optional(Load(self.name, REAL if self.is_operand else NUMBER))
         if self.kind == "MASK":
-            return Value(MASK, self.name)
-        return Value(NUMBER if self.kind == "NUMBER" else REAL, self.name)
+            return Load(self.name, MASK)
+        return Load(self.name, NUMBER if self.kind == "NUMBER" else REAL)
 
 
 @dataclass
@@ -92,7 +80,7 @@ def find_native_kernels(
             path = sources.modules[module].path
             message = (
                 f"{function.name} cannot be rendered to C ({problem}): write it as one expression of NumPy functions "
-                "that c_expressions.py knows, take @native away, or write the kernel in src/pullback/native"
+                "that expressions/functions.py knows, take @native away, or write the kernel in src/pullback/native"
             )
             refusals.append(Refusal(path, function.lineno, message))
     for operation in operations:

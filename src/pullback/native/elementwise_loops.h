@@ -848,7 +848,7 @@ MULTIVERSIONED void NAME(loop_nan_to_num)(void *out, void *const *operands, cons
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL replaced = ((input != input) ? (REAL)0 : input);
-        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);
         out_at[i] = ((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2);
     }
 }
@@ -863,7 +863,7 @@ MULTIVERSIONED void NAME(loop_nan_to_num_1)(void *out, void *const *operands, co
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL replaced = ((input != input) ? (REAL)0 : input);
-        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);
         out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
     }
 }
@@ -909,7 +909,7 @@ MULTIVERSIONED void NAME(loop_nan_to_num_4)(void *out, void *const *operands, co
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL replaced = ((input != input) ? (REAL)nan : input);
-        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);
         out_at[i] = ((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2);
     }
 }
@@ -925,7 +925,7 @@ MULTIVERSIONED void NAME(loop_nan_to_num_5)(void *out, void *const *operands, co
     for (size_t i = 0; i < count; i++) {
         const REAL input = input_at[i];
         const REAL replaced = ((input != input) ? (REAL)nan : input);
-        const REAL replaced_2 = ((input == (REAL)INFINITY) ? (largest_like(input)) : replaced);
+        const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);
         out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
     }
 }
@@ -2409,7 +2409,7 @@ MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        out_at[i] = ((input - input == 0) ? grad : (REAL)0);
+        out_at[i] = (((input - input) == (REAL)0) ? grad : (REAL)0);
     }
 }
 

@@ -1,11 +1,11 @@
-"""Reads an elementwise kernel or rule's line, as syntax, into expressions of C over one element.
+"""Reads an elementwise kernel or rule's line, as syntax, into expressions over one element.
 
 # Note [Rendered kernels]
-The Python text is followed as Python would run it, with symbols for values: arrays become one element (REAL), Python
-numbers stay double, functions that are called are followed into, and what is known of the compiled case (the dtype is
-float32 or float64, never complex or half) is decided while reading. A test on something only the call knows (`alpha ==
-1`, `approximate == "tanh"`) parts the ways: each way to a `return` is a variant with a loop of its own, each way to a
-`raise`, or to something that C has no word for, is left to the Python kernel. A test on a size chooses between NumPy's
+The Python text is followed as Python would run it, with symbols for values: arrays become one element, Python numbers
+stay double, functions that are called are followed into, and what is known of the compiled case (the dtype is float32 or
+float64, never complex or half) is decided while reading. A test on something only the call knows (`alpha == 1`,
+`approximate == "tanh"`) parts the ways: each way to a `return` is a variant with a loop of its own, each way to a `raise`,
+or to something that expressions have no word for, is left to the Python kernel. A test on a size chooses between NumPy's
 ways of computing one thing: it counts as false.
 """
 
@@ -17,14 +17,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.codegen.python_sources import PythonSources
+from pullback.expressions.functions import KERNEL_NAMES, NUMPY_NAMES
+from pullback.expressions.python_sources import PythonSources
+from pullback.expressions.tree import (
+    CONDITION,
+    MASK,
+    NUMBER,
+    REAL,
+    TEXT,
+    Expr,
+    Load,
+    Number,
+    Operation,
+    Program,
+    Quoted,
+    Select,
+    Step,
+    is_costly,
+    is_in_float32_alone,
+    loads,
+)
 
-REAL, NUMBER, MASK, CONDITION = "real", "number", "mask", "condition"
 _MOST_PATHS = 64
 
 
 class Unrenderable(Exception):
-    """Something that C has no word for, or that the Python kernel refuses."""
+    """Something that expressions have no word for, or that the Python kernel refuses."""
 
 
 class _NeedsNumber(Exception):
@@ -32,11 +50,10 @@ class _NeedsNumber(Exception):
 
 
 @dataclass(frozen=True)
-class Value:
-    """A value of the compiled call: `text` is C, `kind` its type."""
+class Optional:
+    """A number or an array that may be None."""
 
-    kind: str
-    text: str
+    load: Load
 
 
 class _Fact:
@@ -50,86 +67,64 @@ _DTYPE, _CAST, _SIZE, _NUMPY, _MATH, _F = (_Fact(n) for n in ("dtype", "cast", "
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-# NumPy's functions that have one word in functions.h.
-_FUNCTIONS = {
-    "exp": "exp_of", "expm1": "expm1_of", "log": "log_of", "log1p": "log1p_of", "tanh": "tanh_of", "sqrt": "sqrt_of",
-    "abs": "abs_of", "fabs": "abs_of", "sin": "sin_of", "cos": "cos_of", "floor": "floor_of", "ceil": "ceil_of",
-    "trunc": "trunc_of", "rint": "rint_of", "maximum": "maximum_of", "minimum": "minimum_of", "fmax": "fmax_of",
-    "fmin": "fmin_of", "copysign": "copysign_of", "logaddexp": "logaddexp_of", "hypot": "hypot_of",
-    "tan": "tan_of", "arctan2": "atan2_of", "arcsin": "asin_of", "cosh": "cosh_of",
-    "log2": "log2_of", "log10": "log10_of", "exp2": "exp2_of",
-}  # fmt: skip
 _ANGLES = ("sin", "cos", "tan")
 _QUOTIENTS = ("fmod", "remainder", "floor_divide")
-# Kernels that special_functions.h has a word for, whose Python text is one of branches.
-_SPECIAL = {
-    "erf": "erf_of", "erfc": "erfc_of", "erfinv": "erfinv_of", "lgamma": "lgamma_of", "digamma": "digamma_of",
-    "sinc": "sinc_of",
-}  # fmt: skip
-_COSTLY = (
-    "exp_of", "expm1_of", "log_of", "log1p_of", "tanh_of", "sin_of", "cos_of", "erf_of", "erfc_of", "erfinv_of",
-    "lgamma_of", "digamma_of", "logaddexp_of", "sinc_of", "tan_of", "atan2_of", "asin_of", "cosh_of",
-    "log2_of", "log10_of", "exp2_of",
-)  # fmt: skip
-# What float32 alone has: the Python kernel serves float64.
-_OF_FLOAT32 = ("digamma_of", "tan_of", "atan2_of", "asin_of", "cosh_of", "log2_of", "log10_of", "exp2_of")
 
 
 @dataclass
 class Variant:
-    """One way through a kernel: under `conditions`, `statements` and then `result`; None where C has no word.
+    """One way through a kernel: under `conditions`, what `program` computes; None where expressions have no word.
 
     Where one of the tests in `beyond` holds for an element, libm computes them all.
     """
 
-    conditions: list[str]
-    statements: list[str]
-    result: str | None
-    beyond: list[str]
+    conditions: list[tuple[Expr, bool]]
+    program: Program | None
+    beyond: list[Expr]
     reason: str = ""
 
     @property
     def is_costly(self) -> bool:
-        return self._calls(_COSTLY)
+        return self.program is not None and is_costly(*self.program.expressions())
 
     @property
     def is_for_float32(self) -> bool:
-        return self._calls(_OF_FLOAT32)
+        return self.program is not None and is_in_float32_alone(*self.program.expressions())
 
-    def _calls(self, names: tuple[str, ...]) -> bool:
-        return any(f"{name}(" in text for name in names for text in (*self.statements, self.result or ""))
+    def reads(self, name: str) -> bool:
+        return self.program is not None and name in loads(*self.program.expressions())
 
 
 @dataclass
 class Way:
-    """The state of one walk through a kernel: how tests were decided, and what was written."""
+    """The state of one walk through a kernel: how tests were decided, and which steps were taken."""
 
     decisions: list[bool]
     taken: list[bool] = field(default_factory=list)
-    conditions: dict[str, bool] = field(default_factory=dict)
-    statements: list[str] = field(default_factory=list)
+    conditions: dict[Expr, bool] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    beyond: list[str] = field(default_factory=list)
+    beyond: list[Expr] = field(default_factory=list)
 
-    def decide(self, text: str) -> bool:
-        """Whether this way takes the test `text` as true."""
-        if text not in self.conditions:
+    def decide(self, test: Expr) -> bool:
+        """Whether this way takes a test as true."""
+        if test not in self.conditions:
             place = len(self.taken)
             choice = self.decisions[place] if place < len(self.decisions) else True
             self.taken.append(choice)
-            self.conditions[text] = choice
-        return self.conditions[text]
+            self.conditions[test] = choice
+        return self.conditions[test]
 
     def keep(self, name: str, value: Any) -> Any:
-        """Give an expression over elements a name in the loop, so that it is computed once."""
-        if not isinstance(value, Value) or value.kind not in (REAL, MASK) or value.text.isidentifier():
+        """Give an expression over elements a name, so that it is computed once."""
+        if not isinstance(value, (Operation, Select)) or value.kind not in (REAL, MASK):
             return value
         unique, number = name, 2
         while unique in self.names:
             unique, number = f"{name}_{number}", number + 1
         self.names.add(unique)
-        self.statements.append(f"const {'REAL' if value.kind == REAL else 'int'} {unique} = {value.text};")
-        return Value(value.kind, unique)
+        self.steps.append(Step(unique, value))
+        return Load(unique, value.kind)
 
 
 def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Variant]:
@@ -139,46 +134,40 @@ def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Varia
     while pending:
         decisions = pending.pop()
         way = Way(decisions, names=set(names))
-        result, reason = None, ""
+        program, reason = None, ""
         try:
             result = as_real(evaluate(way))
-            if result in names:
-                result, reason = None, "nothing is computed"
+            if isinstance(result, Load) and result.name in names:
+                reason = "nothing is computed"
+            else:
+                program = Program(tuple(way.steps), result)
         except Unrenderable as problem:
             reason = str(problem)
-        conditions = [text if truth else f"!({text})" for text, truth in way.conditions.items()]
-        variants.append(Variant(conditions, way.statements, result, way.beyond, reason))
+        variants.append(Variant(list(way.conditions.items()), program, way.beyond, reason))
         pending += [[*way.taken[:i], False] for i in range(len(decisions), len(way.taken))]
         if len(variants) > _MOST_PATHS:
             raise Unrenderable("too many tests")
-    if all(variant.result is None for variant in variants):
+    if all(variant.program is None for variant in variants):
         raise Unrenderable(variants[0].reason)
     return variants
 
 
-def as_real(value: Any) -> str:
-    """The text of a value as an element."""
-    if isinstance(value, bool) or value is None or isinstance(value, (str, tuple, _Fact)):
-        raise Unrenderable(f"{value!r} is no number")
-    if isinstance(value, (int, float)):
-        return f"(REAL){literal(value)}"
-    if isinstance(value, Value):
-        if value.kind == REAL:
-            return value.text
-        if value.kind == NUMBER:
-            return f"(REAL){value.text}"
-        if value.kind == MASK:
-            return f"({value.text} ? (REAL)1 : (REAL)0)"
+def as_real(value: Any) -> Expr:
+    """A value as an element."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return Operation("real", (Number(value),))
+    kind = _kind(value)
+    if kind == REAL:
+        return value
+    if kind == NUMBER:
+        return Operation("real", (value,))
+    if kind == MASK:
+        return Select(value, as_real(1), as_real(0))
     raise Unrenderable(f"{value!r} is no number")
 
 
-def literal(value: float) -> str:
-    """A Python number as C writes it."""
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "(-INFINITY)"
-    if math.isnan(value):
-        return "NAN"
-    return repr(value) if value >= 0 else f"({value!r})"
+def _function(name: str, *arguments: Expr) -> Operation:
+    return Operation(name, arguments)
 
 
 class Reader:
@@ -279,24 +268,25 @@ class Reader:
         """Whether a test holds on this way."""
         if isinstance(value, _Fact):
             raise Unrenderable(f"a test on the {value.name} of an array")
-        if not isinstance(value, Value):
+        kind = _kind(value)
+        if kind is None:
             return bool(value)
-        if value.kind == CONDITION:
-            return self.way.decide(value.text)
-        if value.kind == NUMBER:
-            return self.way.decide(f"{value.text} != 0")
+        if kind == CONDITION:
+            return self.way.decide(value)
+        if kind == NUMBER:
+            return self.way.decide(_is_not_zero(value))
         raise _NeedsNumber
 
     def present(self, value: Any) -> Any:
         """A value that is about to be used: not None on this way."""
-        if isinstance(value, _Optional):
-            if self.way.decide(f"absent({value.text})"):
+        if isinstance(value, Optional):
+            if self.way.decide(_absent(value)):
                 raise Unrenderable("None is used as a number")
-            return Value(value.kind, value.text)
+            return value.load
         return value
 
-    def real(self, value: Any) -> str:
-        """The text of a value as an element."""
+    def real(self, value: Any) -> Expr:
+        """A value as an element."""
         return as_real(self.present(value))
 
     def expression(self, node: ast.expr, module: str, scope: dict[str, Any]) -> Any:
@@ -349,11 +339,11 @@ class Reader:
             known = {"kind": "f", "itemsize": 4, "type": _CAST}
             if name in known:
                 return known[name]
-        if isinstance(base, Value) and base.kind == REAL:
+        if _kind(base) == REAL:
             known = {"dtype": _DTYPE, "shape": _SIZE, "ndim": _SIZE, "size": _SIZE, "real": base}
             if name in known:
                 return known[name]
-        if isinstance(base, Value) and base.kind == NUMBER and name == "dtype":
+        if _kind(base) == NUMBER and name == "dtype":
             return _DTYPE
         raise Unrenderable(f".{name}")
 
@@ -361,13 +351,13 @@ class Reader:
         value = self.present(value)
         if isinstance(operator, ast.Not):
             return not self.truth(value)
-        if isinstance(operator, ast.Invert) and isinstance(value, Value) and value.kind == MASK:
-            return Value(MASK, f"(!{value.text})")
+        if isinstance(operator, ast.Invert) and _kind(value) == MASK:
+            return Operation("!", (value,), MASK)
         if isinstance(operator, ast.USub):
             if isinstance(value, (int, float)):
                 return -value
-            if isinstance(value, Value) and value.kind in (REAL, NUMBER):
-                return Value(value.kind, f"(-{value.text})")
+            if _kind(value) in (REAL, NUMBER):
+                return Operation("neg", (value,), value.kind)
         raise Unrenderable(f"{type(operator).__name__} of {value!r}")
 
     def _binary(self, operator: ast.operator, left: Any, right: Any) -> Any:
@@ -376,16 +366,15 @@ class Reader:
         if len(numbers) == 2:
             return _computed(operator, left, right)
         if isinstance(operator, (ast.BitAnd, ast.BitOr)) and _kind(left) == _kind(right) == MASK:
-            return Value(MASK, f"({left.text} {'&' if isinstance(operator, ast.BitAnd) else '|'} {right.text})")
+            return Operation("&" if isinstance(operator, ast.BitAnd) else "|", (left, right), MASK)
         sign = _BINARY.get(type(operator))
         if sign is None:
             raise Unrenderable(f"the operator {type(operator).__name__}")
         if {_kind(left), _kind(right)} <= {NUMBER, None}:
-            texts = [v.text if isinstance(v, Value) else _double(v) for v in (left, right)]
-            if sign == "/" and isinstance(right, Value) and not self.way.decide(f"{right.text} != 0"):
+            if sign == "/" and _kind(right) == NUMBER and not self.way.decide(_is_not_zero(right)):
                 raise Unrenderable("Python raises ZeroDivisionError")
-            return Value(NUMBER, f"({texts[0]} {sign} {texts[1]})")
-        return Value(REAL, f"({self.real(left)} {sign} {self.real(right)})")
+            return Operation(sign, (_as_double(left), _as_double(right)), NUMBER)
+        return Operation(sign, (self.real(left), self.real(right)))
 
     def _compare(self, node: ast.Compare, follow: Callable[[ast.expr], Any]) -> Any:
         values = [follow(node.left), *[follow(part) for part in node.comparators]]
@@ -398,7 +387,7 @@ class Reader:
 
     def _compare_two(self, operator: ast.cmpop, left: Any, right: Any) -> Any:
         if isinstance(operator, (ast.Is, ast.IsNot)) and right is None:
-            absent = Value(CONDITION, f"absent({left.text})") if isinstance(left, _Optional) else left is None
+            absent = _absent(left) if isinstance(left, Optional) else left is None
             return (not self.truth(absent)) if isinstance(operator, ast.IsNot) else absent
         left, right = self.present(left), self.present(right)
         if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(left, str) and isinstance(right, str):
@@ -410,15 +399,14 @@ class Reader:
         sign = _COMPARISONS.get(type(operator))
         if sign is None or isinstance(left, _Fact) or isinstance(right, _Fact):
             raise Unrenderable(f"the comparison {type(operator).__name__}")
-        if isinstance(left, Text) and isinstance(right, str):
-            same = f"!strcmp({left.text}, {_quoted(right)})"
-            return Value(CONDITION, same if sign == "==" else f"!({same})")
-        if not isinstance(left, Value) and not isinstance(right, Value):
+        if _kind(left) == TEXT and isinstance(right, str):
+            same = Operation("same_text", (left, Quoted(right)), CONDITION)
+            return same if sign == "==" else not self.truth(same)
+        if _kind(left) is None and _kind(right) is None:
             return _computed_comparison(sign, left, right)
         if {_kind(left), _kind(right)} <= {NUMBER, None}:
-            texts = [v.text if isinstance(v, Value) else _double(v) for v in (left, right)]
-            return Value(CONDITION, f"{texts[0]} {sign} {texts[1]}")
-        return Value(MASK, f"({self.real(left)} {sign} {self.real(right)})")
+            return Operation(sign, (_as_double(left), _as_double(right)), CONDITION)
+        return Operation(sign, (self.real(left), self.real(right)), MASK)
 
     def _call(self, node: ast.Call, module: str, scope: dict[str, Any]) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
@@ -438,7 +426,7 @@ class Reader:
             return self._method(base, node.func.attr, positional, keywords)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in scope and scope[name] is _CAST:
-            return Value(REAL, self.real(positional[0]))
+            return self.real(positional[0])
         found = self.word(name, positional)
         if found is not None:
             return found
@@ -459,7 +447,7 @@ class Reader:
         if base is _MATH and all(isinstance(v, (int, float)) for v in positional):
             return getattr(math, name)(*positional)
         if base is _MATH and name in ("log", "sqrt", "exp") and _kind(positional[0]) == NUMBER:
-            return Value(NUMBER, f"{name}({positional[0].text})")
+            return Operation(name, (positional[0],), NUMBER)
         if base is _F:
             found = self.word(name, positional)
             if found is not None:
@@ -469,19 +457,19 @@ class Reader:
                 raise Unrenderable(f"F.{name}")
             return self.call(*target, positional, keywords)
         if base is _DTYPE and name == "type":
-            return Value(REAL, self.real(positional[0]))
-        if name == "conjugate" and isinstance(base, (Value, int, float)):
+            return self.real(positional[0])
+        if name == "conjugate" and (_kind(base) is not None or isinstance(base, (int, float))):
             return base
         if name == "astype" and positional == [_DTYPE]:
-            return Value(REAL, self.real(base))
+            return self.real(base)
         raise Unrenderable(f".{name}()")
 
     def _numpy(self, name: str, values: list[Any]) -> Any:
         if name == "asarray":
             return values[0]
         if name == "clip" and len(values) == 3:
-            raised = f"maximum_of({self.real(values[0])}, {self.real(values[1])})"
-            return Value(REAL, f"minimum_of({raised}, {self.real(values[2])})")
+            raised = _function("maximum", self.real(values[0]), self.real(values[1]))
+            return _function("minimum", raised, self.real(values[2]))
         if name in ("where", "logical_and", "logical_or", "logical_not", "isnan", "isfinite"):
             return self.word(name, values)
         if name in ("conjugate", "positive"):
@@ -493,29 +481,28 @@ class Reader:
         if name == "equal":
             return self._compare_two(ast.Eq(), *values)
         if name in _QUOTIENTS:
-            return self._quotient(name, *[self.way.keep("part", Value(REAL, self.real(v))) for v in values])
+            return self._quotient(name, *[self.way.keep("part", self.real(v)) for v in values])
         if name == "square":
             kept = self.way.keep("factor", self.present(values[0]))
             return self._binary(ast.Mult(), kept, kept)
-        word = _FUNCTIONS.get(name)
-        if word is None:
+        function = NUMPY_NAMES.get(name)
+        if function is None:
             raise Unrenderable(f"np.{name}")
         if name in _ANGLES:
-            values = [self.way.keep("angle", Value(REAL, self.real(values[0])))]
-            self.way.beyond.append(f"abs_of({values[0].text}) > (REAL)LARGEST_ANGLE")
-        return Value(REAL, f"{word}({', '.join(self.real(v) for v in values)})")
+            values = [self.way.keep("angle", self.real(values[0]))]
+            self.way.beyond.append(Operation("beyond_angle", (values[0],), MASK))
+        return Operation(function, tuple([self.real(v) for v in values]))
 
-    def _quotient(self, name: str, dividend: Value, divisor: Value) -> Value:
+    def _quotient(self, name: str, dividend: Expr, divisor: Expr) -> Expr:
         """A remainder, or the quotient rounded down: both follow from the remainder that fmod leaves."""
-        a, b = dividend.text, divisor.text
-        self.way.beyond.append(f"abs_of({a} / {b}) > LARGEST_QUOTIENT({a})")
-        rest = Value(REAL, f"fmod_of({a}, {b})")
+        self.way.beyond.append(Operation("beyond_quotient", (dividend, divisor), MASK))
+        rest: Expr = _function("fmod", dividend, divisor)
         if name == "fmod":
             return rest
         rest = self.way.keep("rest", rest)
         if name == "remainder":
-            return Value(REAL, f"remainder_from_of({rest.text}, {b})")
-        return Value(REAL, f"floor_quotient_of({a}, {b}, {rest.text})")
+            return _function("remainder_from", rest, divisor)
+        return _function("floor_quotient", dividend, divisor, rest)
 
     def word(self, name: str, values: list[Any]) -> Any:
         """Functions whose meaning for one element is simpler than their NumPy text."""
@@ -523,59 +510,46 @@ class Reader:
             mask, first, second = values
             if _kind(mask) != MASK:
                 raise Unrenderable(f"{name} of something that is no mask")
-            return Value(REAL, f"({mask.text} ? {self.real(first)} : {self.real(second)})")
+            return Select(mask, self.real(first), self.real(second))
         if name == "keep_where":
             return self.word("where", [values[0], values[1], 0])
         if name == "drop_where":
             return self.word("where", [values[0], 0, values[1]])
         if name in ("logical_and", "logical_or") and [_kind(v) for v in values] == [MASK, MASK]:
-            return Value(MASK, f"({values[0].text} {'&' if name == 'logical_and' else '|'} {values[1].text})")
+            return Operation("&" if name == "logical_and" else "|", (values[0], values[1]), MASK)
         if name == "logical_not" and _kind(values[0]) == MASK:
-            return Value(MASK, f"(!{values[0].text})")
+            return Operation("!", (values[0],), MASK)
         if name in ("isnan", "isfinite") and _kind(values[0]) == REAL:
             value = self.way.keep("value", values[0])
-            test = f"{value.text} != {value.text}" if name == "isnan" else f"{value.text} - {value.text} == 0"
-            return Value(MASK, f"({test})")
-        if name in _SPECIAL:
-            return Value(REAL, f"{_SPECIAL[name]}({self.real(values[0])})")
+            if name == "isnan":
+                return Operation("!=", (value, value), MASK)
+            return Operation("==", (Operation("-", (value, value)), as_real(0)), MASK)
+        if name in KERNEL_NAMES:
+            return _function(name, self.real(values[0]))
         if name == "_limit":
             if self.truth(self._compare_two(ast.Is(), values[1], None)):
-                return Value(REAL, f"({'-' if values[2] < 0 else ''}largest_like({self.real(values[0])}))")
-            return Value(REAL, self.real(values[1]))
+                largest = _function("largest_like", self.real(values[0]))
+                return Operation("neg", (largest,)) if values[2] < 0 else largest
+            return self.real(values[1])
         if name == "_as_mask":
             return values[1]
         if name == "checked_number":
-            if _kind(values[0]) == NUMBER:
-                size = f"fabs({values[0].text})"
-                if self.way.decide(f"{size} > FLT_MAX && {size} <= DBL_MAX"):
-                    raise Unrenderable("a number that float32 cannot hold")
+            if _kind(values[0]) == NUMBER and self.way.decide(Operation("float32_overflow", (values[0],), CONDITION)):
+                raise Unrenderable("a number that float32 cannot hold")
             return values[0]
         if name == "is_complex_value":
             return False
         if name == "conj" or (name == "to_dtype" and values[1] is _DTYPE):
             return values[0]
         if name == "number_as":
-            return Value(REAL, self.real(values[0]))
+            return self.real(values[0])
         if name == "abs" and _kind(values[0]) == NUMBER:
-            return Value(NUMBER, f"fabs({values[0].text})")
+            return Operation("abs", (values[0],), NUMBER)
         if name == "abs" and isinstance(values[0], (int, float)):
             return abs(values[0])
         if name == "abs":
-            return Value(REAL, f"abs_of({self.real(values[0])})")
+            return _function("abs", self.real(values[0]))
         return None
-
-
-class Text(Value):
-    """A string argument."""
-
-
-class _Optional(Value):
-    """A number or an array that may be None."""
-
-
-def optional(kind: str, name: str) -> Value:
-    """A parameter that may be None."""
-    return _Optional(kind, name)
 
 
 def needs_number(evaluate: Callable[[], list[Variant]]) -> list[Variant] | None:
@@ -587,15 +561,23 @@ def needs_number(evaluate: Callable[[], list[Variant]]) -> list[Variant] | None:
 
 
 def _kind(value: Any) -> str | None:
-    return value.kind if isinstance(value, Value) else None
+    """The kind of an expression; None of what Python knows while reading."""
+    if isinstance(value, (Load, Operation, Select)):
+        return value.kind
+    return value.load.kind if isinstance(value, Optional) else None
 
 
-def _double(value: float) -> str:
-    return literal(float(value))
+def _as_double(value: Any) -> Expr:
+    """A number of the call, or one that is known."""
+    return value if _kind(value) is not None else Number(float(value))
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _is_not_zero(value: Expr) -> Expr:
+    return Operation("!=", (value, Number(0)), CONDITION)
+
+
+def _absent(value: Optional) -> Expr:
+    return Operation("absent", (value.load,), CONDITION)
 
 
 def _computed(operator: ast.operator, left: Any, right: Any) -> Any:
