@@ -19,6 +19,7 @@ from pullback.serialization.options import assumed_byte_order, get_crc32_options
 from pullback.serialization.pickler import StorageTable, dump
 from pullback.serialization.pullback_tensors import PullbackTensors
 from pullback.serialization.restricted_unpickler import RestrictedUnpickler
+from pullback.serialization.replacement import replaced_when_written
 from pullback.serialization.storage import MapLocation
 from pullback.serialization.storage_loader import ZipStorageLoader
 from pullback.serialization.tar_reader import TarReader
@@ -172,7 +173,7 @@ def load_with(
 @contextmanager
 def _opened(f: FileLike, mode: str) -> Iterator[IO[bytes]]:
     if isinstance(f, (str, os.PathLike)):
-        with open(f, mode) as opened:
+        with replaced_when_written(f) if mode == "wb" else open(f, mode) as opened:
             yield cast(IO[bytes], opened)
     else:
         yield f
