@@ -1,0 +1,211 @@
+"""Several ranks: messages beside mpi4py alone, a GPT's step beside PyTorch's over gloo, and a model of both.
+
+    python -m benchmarks.distributed --ranks 1 2 4 8 --json docs/distributed_times.json --write docs/distributed_model.md
+    python -m benchmarks.distributed --from docs/distributed_times.json --write docs/distributed_model.md
+
+The model of a message of b bytes among n ranks is that of a ring, which takes 2 (n - 1) rounds:
+
+    2 (n - 1) latency + 2 (n - 1) / n * b / bandwidth
+
+`latency` and `bandwidth` are fitted on half of the measurements and checked on the other half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = Path(__file__).parent / "distributed_rank.py"
+NETWORKS = {
+    "10 Gb/s Ethernet": (30e-6, 1.1e9),
+    "25 Gb/s Ethernet (cloud)": (25e-6, 2.8e9),
+    "100 Gb/s InfiniBand EDR": (2e-6, 11e9),
+    "200 Gb/s InfiniBand HDR": (1.5e-6, 22e9),
+}
+"""Latency in seconds and bandwidth in bytes per second that these networks are known to reach between two machines."""
+
+Times = dict[str, Any]
+
+
+def run_ranks(ranks: int, with_torch: bool, *arguments: str, **variables: str) -> Times:
+    """What rank 0 of the program finds."""
+    start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    if not with_torch:
+        start = ["-m", "pullback", "launch", "-n", str(ranks)]
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **variables}
+    done = subprocess.run(
+        [sys.executable, *start, str(PROGRAM), *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    for line in done.stdout.splitlines():
+        if line.startswith("FOUND "):
+            found: Times = json.loads(line.removeprefix("FOUND "))
+            return found
+    raise RuntimeError(f"{ranks} ranks failed:\n{done.stderr[-3000:]}")
+
+
+def measure(counts: list[int], steps: int, with_torch: bool, only: str) -> Times:
+    """All times, by number of ranks."""
+    found: Times = {"cores": os.cpu_count(), "messages": {}, "training": {}, "torch": {}, "compressed": {}}
+    for ranks in counts:
+        if ranks > 1 and only != "training":
+            found["messages"][str(ranks)] = run_ranks(ranks, False, "messages")
+        if only != "messages":
+            found["training"][str(ranks)] = run_ranks(ranks, False, "training", str(steps))
+            if with_torch:
+                found["torch"][str(ranks)] = run_ranks(ranks, True, "training", str(steps))
+        print(f"{ranks} ranks measured", file=sys.stderr)
+    if only != "messages" and 2 in counts:
+        found["compressed"] = {
+            name: run_ranks(2, False, "training", str(steps), BENCHMARK_HOOK=name) for name in ("float16", "bfloat16")
+        }
+    return found
+
+
+def ring(ranks: int, size: float, latency: float, bandwidth: float) -> float:
+    """Seconds of a message by the model.
+
+    >>> ring(2, 1e6, 1e-6, 1e9)
+    0.001002
+    """
+    return 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * size / bandwidth
+
+
+def fit(points: list[tuple[int, int, float]]) -> tuple[float, float]:
+    """Latency and bandwidth with the smallest relative errors: a straight line in two unknowns, weighted by 1 / time."""
+    aa = ab = bb = at = bt = 0.0
+    for ranks, size, seconds in points:
+        a, b = 2 * (ranks - 1) / seconds, 2 * (ranks - 1) / ranks * size / seconds
+        aa, ab, bb, at, bt = aa + a * a, ab + a * b, bb + b * b, at + a, bt + b
+    determinant = aa * bb - ab * ab
+    return max((at * bb - bt * ab) / determinant, 1e-9), determinant / (aa * bt - ab * at)
+
+
+def points_of(times: Times) -> list[tuple[int, int, float]]:
+    """(ranks, bytes, seconds) of every message."""
+    return [
+        (int(ranks), int(size), seconds)
+        for ranks, found in times["messages"].items()
+        for size, seconds in found["ours"].items()
+    ]
+
+
+def errors_of(points: list[tuple[int, int, float]], latency: float, bandwidth: float) -> list[float]:
+    """By which factor the model is off, above one either way."""
+    return [math.exp(abs(math.log(ring(n, size, latency, bandwidth) / seconds))) for n, size, seconds in points]
+
+
+def report(times: Times) -> str:
+    """The page of docs/."""
+    points = points_of(times)
+    latency, bandwidth = fit(points[::2])
+    errors = errors_of(points[1::2], latency, bandwidth)
+    parts = [
+        "# What several ranks cost\n",
+        "Written by `python -m benchmarks.distributed`; [the guide](distributed.md) says how to use several ranks. "
+        f"Measured on one machine with {times['cores']} cores, through shared memory, one thread per rank.\n",
+        "## Messages\n",
+        "Microseconds of an `all_reduce`, and of mpi4py's blocking `Allreduce` on the same memory:\n",
+        _message_table(times),
+        "## A training step\n",
+        "A GPT of 4 layers, 128 wide, 8 sequences of 128 tokens per rank, AdamW. Milliseconds of a step with averaged "
+        "gradients, of its computation alone (`no_sync`), and of averaging all gradients in one message with nothing to "
+        "compute. Throughput per rank is computation / step. PyTorch is `DistributedDataParallel` over gloo.\n",
+        _training_table(times),
+        "## The model\n",
+        f"`2 (n - 1) latency + 2 (n - 1) / n · bytes / bandwidth` with latency {latency * 1e6:.2f} us and bandwidth "
+        f"{bandwidth / 1e9:.2f} GB/s, fitted on every second measurement. On the others it is off by a factor of "
+        f"{statistics.median(errors):.2f} (median) and {max(errors):.2f} (worst): MPI changes its algorithm with the size, "
+        "and ranks that share caches and memory are not alike.\n",
+        "## Predictions\n",
+        "What the model says of the same step with one rank per machine on networks of these latencies and bandwidths, for "
+        f"{_hidden(times):.0%} of the averaging hidden behind backward as measured above. **These are predictions, not "
+        "measurements**: a network that is shared, or ranks that wait for the slowest, make them worse.\n",
+        _prediction_table(times),
+    ]
+    return "\n".join(parts)
+
+
+def _message_table(times: Times) -> str:
+    counts = list(times["messages"])
+    lines = ["| bytes | " + " | ".join(f"{n} ranks | mpi4py" for n in counts) + " |", "|---:" * (2 * len(counts) + 1) + "|"]
+    for size in times["messages"][counts[0]]["ours"]:
+        row = [f"{int(size):,}"]
+        for n in counts:
+            row.append(f"{times['messages'][n]['ours'][size] * 1e6:,.0f}")
+            alone = times["messages"][n]["mpi4py"].get(size)
+            row.append("" if alone is None else f"{alone * 1e6:,.0f}")
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _training_table(times: Times) -> str:
+    lines = ["| | step | computation | averaging | throughput per rank |", "|---|---:|---:|---:|---:|"]
+    for name, key in (("pullback", "training"), ("PyTorch", "torch")):
+        lines += [_training_row(f"{name}, {n} rank{'s' * (n != '1')}", found) for n, found in times[key].items()]
+    lines += [_training_row(f"pullback, 2 ranks, {name}", found) for name, found in times["compressed"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _training_row(name: str, found: Times) -> str:
+    return (
+        f"| {name} | {found['step'] * 1e3:.1f} | {found['computation'] * 1e3:.1f} | {found['averaging'] * 1e3:.2f} | "
+        f"{found['computation'] / found['step']:.2f} |"
+    )
+
+
+def _hidden(times: Times) -> float:
+    """The part of averaging that does not lengthen a step, on two ranks."""
+    found = times["training"].get("2") or next(iter(times["training"].values()))
+    exposed = (found["step"] - found["computation"]) / found["averaging"]
+    return min(max(1 - exposed, 0.0), 1.0)
+
+
+def _prediction_table(times: Times) -> str:
+    found = times["training"].get("2") or next(iter(times["training"].values()))
+    counts = [16, 64, 256, 1024]
+    lines = ["| network | " + " | ".join(f"{n} ranks" for n in counts) + " |", "|---" + "|---:" * len(counts) + "|"]
+    for name, (latency, bandwidth) in NETWORKS.items():
+        row = [name]
+        for n in counts:
+            averaging = ring(n, found["bytes"], latency, bandwidth)
+            hidden = min(_hidden(times) * averaging, 0.6 * found["computation"])  # backward is about 0.6 of a step
+            row.append(f"{found['computation'] / (found['computation'] + averaging - hidden):.2f}")
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n\nThroughput per rank, as a part of what one rank alone reaches.\n"
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--no-torch", action="store_true", help="leave PyTorch out")
+    parser.add_argument("--only", choices=["messages", "training"], default="")
+    parser.add_argument("--from", dest="source", help="take the times from this file")
+    parser.add_argument("--json", help="write the times to this file")
+    parser.add_argument("--write", help="write the page to this file")
+    given = parser.parse_args(arguments)
+    if given.source:
+        times = json.loads(Path(given.source).read_text())
+    else:
+        times = measure(given.ranks, given.steps, not given.no_torch, given.only)
+    if given.json:
+        Path(given.json).write_text(json.dumps(times, indent=1) + "\n")
+    if given.write:
+        Path(given.write).write_text(report(times))
+    elif given.only or not times["messages"]:
+        print(_training_table(times) if times["training"] else _message_table(times))
+    else:
+        print(report(times))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

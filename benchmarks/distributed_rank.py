@@ -1,0 +1,103 @@
+"""One rank of `benchmarks.distributed`, under PyTorch or under pullback: rank 0 prints one line of JSON.
+
+    messages    seconds of all_reduce for messages of 1 kB to 100 MB, beside mpi4py alone
+    training    seconds of a step of the GPT of benchmarks/workloads: computation alone, and with averaged gradients
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from benchmarks.workload import random_labels
+from benchmarks.workloads.language_model import BATCH, LENGTH, VOCABULARY, gpt_classes
+
+SIZES = [10**3, 10**4, 10**5, 10**6, 10**7, 10**8]
+HOOKS = {"float16": "fp16_compress_hook", "bfloat16": "bf16_compress_hook"}
+
+
+def median_time(action: Callable[[], Any], repeats: int) -> float:
+    """The median over repeats; ranks begin together each time."""
+    times = []
+    for _ in range(repeats):
+        dist.barrier()
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def messages() -> dict[str, Any]:
+    """Seconds per message, by size."""
+    found: dict[str, Any] = {"ours": {}, "mpi4py": {}}
+    comm: Any = importlib.import_module("mpi4py.MPI").COMM_WORLD if importlib.util.find_spec("mpi4py") else None
+    for size in SIZES:
+        tensor = torch.zeros(size // 4)
+        repeats = 200 if size <= 10**5 else 40 if size <= 10**7 else 7
+        dist.all_reduce(tensor)
+        found["ours"][size] = median_time(lambda tensor=tensor: dist.all_reduce(tensor), repeats)
+        if comm is not None and comm.Get_size() > 1:
+            in_place = importlib.import_module("mpi4py.MPI").IN_PLACE
+            array = tensor.numpy()
+            found["mpi4py"][size] = median_time(lambda array=array: comm.Allreduce(in_place, array), repeats)
+    return found
+
+
+def training(steps: int) -> dict[str, Any]:
+    """Seconds per step: with averaging, without, and of averaging alone."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    module = torch.nn.parallel.DistributedDataParallel(gpt_classes(torch)())
+    hook = os.environ.get("BENCHMARK_HOOK", "")
+    if hook:
+        hooks: Any = importlib.import_module("torch.distributed.algorithms.ddp_comm_hooks.default_hooks")
+        module.register_comm_hook(None, getattr(hooks, HOOKS[hook]))
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
+    tokens = random_labels(torch, 1, VOCABULARY, BATCH, LENGTH)
+    following = random_labels(torch, 2, VOCABULARY, BATCH * LENGTH)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        output = module(tokens)
+        torch.nn.functional.cross_entropy(output.view(-1, VOCABULARY), following).backward()
+        optimizer.step()
+
+    def alone() -> None:
+        with module.no_sync():
+            step()
+
+    for _ in range(3):
+        step()
+        alone()
+    with_averaging, computation = [], []
+    for _ in range(steps):  # interleaved, so that both see the same machine
+        with_averaging.append(median_time(step, 1))
+        computation.append(median_time(alone, 1))
+    whole = torch.zeros(sum(p.numel() for p in module.parameters()))
+    averaging = median_time(lambda: dist.all_reduce(whole), 10)
+    return {
+        "step": statistics.median(with_averaging), "computation": statistics.median(computation), "averaging": averaging,
+        "bytes": 4 * whole.numel(),
+    }  # fmt: skip
+
+
+def main(role: str, steps: str = "30") -> None:
+    dist.init_process_group("gloo")
+    found = messages() if role == "messages" else training(int(steps))
+    if dist.get_rank() == 0:
+        print("FOUND " + json.dumps(found))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
