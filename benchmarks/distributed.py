@@ -5,9 +5,10 @@
 
 The model of a message of b bytes among n ranks is that of a ring, which takes 2 (n - 1) rounds:
 
-    2 (n - 1) latency + 2 (n - 1) / n * b / bandwidth
+    overhead + 2 (n - 1) latency + 2 (n - 1) / n * b / bandwidth
 
-`latency` and `bandwidth` are fitted on half of the measurements and checked on the other half.
+`overhead` (of a call), `latency` (of a round) and `bandwidth` are fitted on half of the measurements and checked on the
+other half.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = Path(__file__).parent / "distributed_rank.py"
@@ -70,23 +73,25 @@ def measure(counts: list[int], steps: int, with_torch: bool, only: str) -> Times
     return found
 
 
-def ring(ranks: int, size: float, latency: float, bandwidth: float) -> float:
+def ring(ranks: int, size: float, overhead: float, latency: float, bandwidth: float) -> float:
     """Seconds of a message by the model.
 
-    >>> ring(2, 1e6, 1e-6, 1e9)
+    >>> ring(2, 1e6, 0.0, 1e-6, 1e9)
     0.001002
     """
-    return 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * size / bandwidth
+    return overhead + 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * size / bandwidth
 
 
-def fit(points: list[tuple[int, int, float]]) -> tuple[float, float]:
-    """Latency and bandwidth with the smallest relative errors: a straight line in two unknowns, weighted by 1 / time."""
-    aa = ab = bb = at = bt = 0.0
-    for ranks, size, seconds in points:
-        a, b = 2 * (ranks - 1) / seconds, 2 * (ranks - 1) / ranks * size / seconds
-        aa, ab, bb, at, bt = aa + a * a, ab + a * b, bb + b * b, at + a, bt + b
-    determinant = aa * bb - ab * ab
-    return max((at * bb - bt * ab) / determinant, 1e-9), determinant / (aa * bt - ab * at)
+def fit(points: list[tuple[int, int, float]]) -> tuple[float, float, float]:
+    """Overhead, latency and bandwidth with the smallest relative errors.
+
+    >>> known = [(n, size, ring(n, size, 1e-5, 1e-6, 1e9)) for n in (2, 4, 8) for size in (10**3, 10**5, 10**7)]
+    >>> [float(f"{value:.3g}") for value in fit(known)]
+    [1e-05, 1e-06, 1000000000.0]
+    """
+    rows = [[1 / t, 2 * (n - 1) / t, 2 * (n - 1) / n * size / t] for n, size, t in points]
+    overhead, latency, per_byte = np.linalg.lstsq(np.array(rows), np.ones(len(rows)), rcond=None)[0]
+    return float(max(overhead, 0.0)), float(max(latency, 0.0)), float(1 / per_byte)
 
 
 def points_of(times: Times) -> list[tuple[int, int, float]]:
@@ -98,20 +103,21 @@ def points_of(times: Times) -> list[tuple[int, int, float]]:
     ]
 
 
-def errors_of(points: list[tuple[int, int, float]], latency: float, bandwidth: float) -> list[float]:
+def errors_of(points: list[tuple[int, int, float]], model: tuple[float, float, float]) -> list[float]:
     """By which factor the model is off, above one either way."""
-    return [math.exp(abs(math.log(ring(n, size, latency, bandwidth) / seconds))) for n, size, seconds in points]
+    return [math.exp(abs(math.log(ring(n, size, *model) / seconds))) for n, size, seconds in points]
 
 
 def report(times: Times) -> str:
     """The page of docs/."""
     points = points_of(times)
-    latency, bandwidth = fit(points[::2])
-    errors = errors_of(points[1::2], latency, bandwidth)
+    overhead, latency, bandwidth = model = fit(points[::2])
+    errors = errors_of(points[1::2], model)
     parts = [
         "# What several ranks cost\n",
         "Written by `python -m benchmarks.distributed`; [the guide](distributed.md) says how to use several ranks. "
-        f"Measured on one machine with {times['cores']} cores, through shared memory, one thread per rank.\n",
+        f"Measured on one machine with {times['cores']} cores, through shared memory, one thread per rank."
+        f"{' ' + times['note'] if 'note' in times else ''}\n",
         "## Messages\n",
         "Microseconds of an `all_reduce`, and of mpi4py's blocking `Allreduce` on the same memory:\n",
         _message_table(times),
@@ -121,10 +127,11 @@ def report(times: Times) -> str:
         "compute. Throughput per rank is computation / step. PyTorch is `DistributedDataParallel` over gloo.\n",
         _training_table(times),
         "## The model\n",
-        f"`2 (n - 1) latency + 2 (n - 1) / n · bytes / bandwidth` with latency {latency * 1e6:.2f} us and bandwidth "
-        f"{bandwidth / 1e9:.2f} GB/s, fitted on every second measurement. On the others it is off by a factor of "
-        f"{statistics.median(errors):.2f} (median) and {max(errors):.2f} (worst): MPI changes its algorithm with the size, "
-        "and ranks that share caches and memory are not alike.\n",
+        f"`overhead + 2 (n - 1) latency + 2 (n - 1) / n · bytes / bandwidth` with overhead {overhead * 1e6:.1f} us, "
+        f"latency {latency * 1e6:.2f} us and bandwidth {bandwidth / 1e9:.2f} GB/s, fitted on every second measurement. On "
+        f"the others it is off by a factor of {statistics.median(errors):.2f} (median) and {max(errors):.2f} (worst): MPI "
+        "changes its algorithm with the size, messages beyond the caches are slower, and ranks that share memory are not "
+        "alike.\n",
         "## Predictions\n",
         "What the model says of the same step with one rank per machine on networks of these latencies and bandwidths, for "
         f"{_hidden(times):.0%} of the averaging hidden behind backward as measured above. **These are predictions, not "
@@ -136,7 +143,10 @@ def report(times: Times) -> str:
 
 def _message_table(times: Times) -> str:
     counts = list(times["messages"])
-    lines = ["| bytes | " + " | ".join(f"{n} ranks | mpi4py" for n in counts) + " |", "|---:" * (2 * len(counts) + 1) + "|"]
+    lines = [
+        "| bytes | " + " | ".join(f"{n} ranks | mpi4py" for n in counts) + " |",
+        "|---:" * (2 * len(counts) + 1) + "|",
+    ]
     for size in times["messages"][counts[0]]["ours"]:
         row = [f"{int(size):,}"]
         for n in counts:
@@ -176,7 +186,7 @@ def _prediction_table(times: Times) -> str:
     for name, (latency, bandwidth) in NETWORKS.items():
         row = [name]
         for n in counts:
-            averaging = ring(n, found["bytes"], latency, bandwidth)
+            averaging = ring(n, found["bytes"], 20e-6, latency, bandwidth)
             hidden = min(_hidden(times) * averaging, 0.6 * found["computation"])  # backward is about 0.6 of a step
             row.append(f"{found['computation'] / (found['computation'] + averaging - hidden):.2f}")
         lines.append("| " + " | ".join(row) + " |")

@@ -1,7 +1,7 @@
 """One rank of `benchmarks.distributed`, under PyTorch or under pullback: rank 0 prints one line of JSON.
 
-    messages    seconds of all_reduce for messages of 1 kB to 100 MB, beside mpi4py alone
-    training    seconds of a step of the GPT of benchmarks/workloads: computation alone, and with averaged gradients
+messages    seconds of all_reduce for messages of 1 kB to 100 MB, beside mpi4py alone
+training    seconds of a step of the GPT of benchmarks/workloads: computation alone, and with averaged gradients
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -45,11 +46,10 @@ def messages() -> dict[str, Any]:
         tensor = torch.zeros(size // 4)
         repeats = 200 if size <= 10**5 else 40 if size <= 10**7 else 7
         dist.all_reduce(tensor)
-        found["ours"][size] = median_time(lambda tensor=tensor: dist.all_reduce(tensor), repeats)
+        found["ours"][size] = median_time(partial(dist.all_reduce, tensor), repeats)
         if comm is not None and comm.Get_size() > 1:
             in_place = importlib.import_module("mpi4py.MPI").IN_PLACE
-            array = tensor.numpy()
-            found["mpi4py"][size] = median_time(lambda array=array: comm.Allreduce(in_place, array), repeats)
+            found["mpi4py"][size] = median_time(partial(comm.Allreduce, in_place, tensor.numpy()), repeats)
     return found
 
 

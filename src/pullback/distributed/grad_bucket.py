@@ -53,6 +53,7 @@ class Bucket:
         self.result: Any = None
         self.memory: Array | None = None
         self.slots: dict[int, Array] = {}
+        self.views: dict[int, Any] = {}
 
     def renew(self, keep: bool) -> None:
         """Wait for all gradients again; in new memory unless `keep`, since what `.grad` holds is not written to again."""
@@ -61,6 +62,14 @@ class Bucket:
         if self.memory is None or not keep:
             self.memory = empty((self.size,), self.parameters[0]._array.dtype)
             self._divide()
+
+    def view(self, index: int) -> Any:
+        """The place of a parameter's gradient, as a view of a tensor of the whole bucket."""
+        if index not in self.views:
+            before = sum(parameter.numel() for parameter in self.parameters[: self.indices.index(index)])
+            parameter = self.parameters[self.indices.index(index)]
+            self.views[index] = new_tensor(self.memory)[before : before + parameter.numel()].view(parameter.shape)
+        return self.views[index]
 
     def zeros(self) -> Array:
         """As many zeros: what a rank that has no gradients any more adds."""

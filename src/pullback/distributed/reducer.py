@@ -162,7 +162,7 @@ class Reducer:
                 f"gradients of DistributedDataParallel must be dense: that of {self._names[index]} is sparse. Make the "
                 "embedding with sparse=False."
             )
-        elif grad._array.__array_interface__["data"] == slot.__array_interface__["data"]:
+        elif grad is bucket.views.get(index):  # accumulated in place, in the bucket itself
             if factor != 1.0:
                 slot *= slot.dtype.type(factor)
         else:
@@ -239,7 +239,7 @@ class Reducer:
                 _take(bucket, result)
             for index in bucket.indices:
                 if index not in unused:
-                    self._deliver(self.parameters[index], bucket.slots[index], bucket)
+                    self._deliver(index, bucket)
         if not self._order:
             self._order = [*self._order_now, *sorted(self._unused.difference(self._order_now))]
 
@@ -253,11 +253,11 @@ class Reducer:
         collectives.all_reduce(used, group=self.group)
         return {index for index, count in enumerate(used.tolist()) if count == 0}
 
-    def _deliver(self, parameter: Any, slot: Any, bucket: Bucket) -> None:
+    def _deliver(self, index: int, bucket: Bucket) -> None:
+        parameter, slot = self.parameters[index], bucket.slots[index]
         grad = parameter._grad
         if self._keep:
-            if grad is None or grad._array.__array_interface__["data"] != slot.__array_interface__["data"]:
-                parameter._grad = _bucket_view(bucket, slot)
+            parameter._grad = bucket.view(index)
         elif grad is None:
             parameter._grad = new_tensor(slot)
         elif grad._counter is None and grad._extra is None and grad._edge is None and grad._array.flags.c_contiguous:
@@ -286,11 +286,6 @@ def _take(bucket: Bucket, result: Any) -> None:
         result = result[0]
     assert bucket.memory is not None
     bucket.memory[...] = result._array.reshape(-1)
-
-
-def _bucket_view(bucket: Bucket, slot: Any) -> Any:
-    start = (slot.__array_interface__["data"][0] - bucket.memory.__array_interface__["data"][0]) // slot.itemsize  # type: ignore[union-attr]
-    return new_tensor(bucket.memory)[start : start + slot.size].view(slot.shape)
 
 
 def _accumulators_below(outputs: Sequence[Any]) -> set[AccumulateGrad]:

@@ -18,8 +18,8 @@ from pullback.serialization.legacy import LegacyReader, save_legacy
 from pullback.serialization.options import assumed_byte_order, get_crc32_options
 from pullback.serialization.pickler import StorageTable, dump
 from pullback.serialization.pullback_tensors import PullbackTensors
-from pullback.serialization.restricted_unpickler import RestrictedUnpickler
 from pullback.serialization.replacement import replaced_when_written
+from pullback.serialization.restricted_unpickler import RestrictedUnpickler
 from pullback.serialization.storage import MapLocation
 from pullback.serialization.storage_loader import ZipStorageLoader
 from pullback.serialization.tar_reader import TarReader

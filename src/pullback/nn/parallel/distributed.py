@@ -76,7 +76,9 @@ class DistributedDataParallel(Module):
             self._check_same_module(named)
             state = module.state_dict(keep_vars=True)
             self._broadcast([value for name, value in state.items() if _is_sent(value, name, ignored)])
-        megabytes = 25.0 if bucket_cap_mb is None else bucket_cap_mb
+        total = sum(p.numel() * p.element_size() for _, p in named)
+        # What is sent last is not hidden by anything: small modules get several buckets too, of 1 MB at least.
+        megabytes = min(max(total / 8 / 1024**2, 1.0), 25.0) if bucket_cap_mb is None else bucket_cap_mb
         self.bucket_bytes_cap = int(megabytes * 1024 * 1024)
         first = min(self.bucket_bytes_cap, 1024 * 1024) if bucket_cap_mb is None else self.bucket_bytes_cap
         self.reducer = Reducer(

@@ -1,0 +1,189 @@
+"""States by the names that parameters have in the plain model, whatever wraps or divides it.
+
+With `full_state_dict=True` they hold whole tensors, and can be loaded with another number of ranks, or with one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pullback
+from pullback.distributed.objects import broadcast_object_list
+from pullback.distributed.process_group import get_rank, is_initialized
+from pullback.distributed.tensor.dtensor import DTensor, gather_rows, rows_of
+from pullback.nn.parallel.distributed import DistributedDataParallel
+
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+    "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip
+
+State = dict[str, Any]
+
+
+@dataclass
+class StateDictOptions:
+    """Whether states hold whole tensors, and where they come from."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+
+
+def _plain_names(model: Any) -> dict[str, Any]:
+    """The parameters by their names in the model that nothing wraps."""
+    return {_plain(name, model): parameter for name, parameter in model.named_parameters()}
+
+
+def _plain(name: str, model: Any) -> str:
+    for path, module in model.named_modules():
+        if isinstance(module, DistributedDataParallel):
+            prefix = f"{path}." if path else ""
+            name = name.replace(f"{prefix}module.", prefix, 1) if name.startswith(f"{prefix}module.") else name
+    return name
+
+
+def _whole(value: Any, options: StateDictOptions) -> Any:
+    if isinstance(value, DTensor) and options.full_state_dict:
+        return value.full_tensor()
+    return value
+
+
+def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> State:
+    """The state of a model under plain names. With `full_state_dict=True` all ranks must call it.
+
+    >>> import pullback.distributed as dist
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> model = DistributedDataParallel(pullback.nn.Linear(1, 1))
+    >>> list(get_model_state_dict(model))
+    ['weight', 'bias']
+    >>> dist.destroy_process_group()
+    """
+    chosen = options or StateDictOptions()
+    frozen = {_plain(name, model) for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    found = {}
+    for name, value in model.state_dict().items():
+        plain = _plain(name, model)
+        if not (chosen.ignore_frozen_params and plain in frozen):
+            found[plain] = _whole(value, chosen)
+    return found
+
+
+def _from_rank_0(state: Any, options: StateDictOptions) -> Any:
+    if not options.broadcast_from_rank0 or not is_initialized():
+        return state
+    box = [state if get_rank() == 0 else None]
+    broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def _own_part(value: Any, like: Any) -> Any:
+    """Of a whole tensor, the rows that this rank holds."""
+    if not isinstance(like, DTensor) or isinstance(value, DTensor) or not isinstance(value, pullback.Tensor):
+        return value
+    group = like.shard_group()
+    if group is None or value.ndim == 0 or list(value.shape) != list(like.shape):
+        return value
+    start, rows = rows_of(like.shape[0], group.size(), group.rank())
+    return value[start : start + rows]
+
+
+def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateDictOptions | None = None) -> Any:
+    """Load a state under plain names, of parts or of whole tensors."""
+    chosen = options or StateDictOptions()
+    given = _from_rank_0(model_state_dict, chosen)
+    current = model.state_dict()
+    loaded = {}
+    for name, value in current.items():
+        plain = _plain(name, model)
+        if plain in given:
+            part = _own_part(given[plain], value)
+            loaded[name] = value.like(part._array) if isinstance(value, DTensor) and part is not given[plain] else part
+    missing = [name for name in given if name not in {_plain(each, model) for each in current}]
+    return model.load_state_dict({**loaded, **{name: given[name] for name in missing}}, strict=chosen.strict)
+
+
+def _optimizers(optimizers: Any) -> list[Any]:
+    return list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
+
+
+def get_optimizer_state_dict(
+    model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
+) -> State:
+    """The state of an optimizer by plain names of parameters. With `full_state_dict=True` all ranks must call it."""
+    chosen = options or StateDictOptions()
+    names = {id(parameter): name for name, parameter in _plain_names(model).items()}
+    found: State = {"state": {}, "param_groups": []}
+    for optimizer in _optimizers(optimizers):
+        for group in optimizer.param_groups:
+            kept = {key: value for key, value in group.items() if key != "params"}
+            found["param_groups"].append({**kept, "params": [names[id(each)] for each in group["params"]]})
+            for parameter in group["params"]:
+                if parameter in optimizer.state:
+                    state = optimizer.state[parameter]
+                    found["state"][names[id(parameter)]] = {
+                        key: _whole_state(value, parameter, chosen) for key, value in state.items()
+                    }
+    return found
+
+
+def _whole_state(value: Any, parameter: Any, options: StateDictOptions) -> Any:
+    """A part of an optimizer's state, made whole if it lies as its parameter does."""
+    if isinstance(value, DTensor):
+        return _whole(value, options)
+    is_part = isinstance(parameter, DTensor) and isinstance(value, pullback.Tensor) and value.ndim > 0
+    group = parameter.shard_group() if is_part else None
+    if not options.full_state_dict or group is None or value._array.shape != parameter._array.shape:
+        return value
+    return gather_rows(value._array, parameter.shape, group)
+
+
+def set_optimizer_state_dict(
+    model: Any, optimizers: Any, optim_state_dict: State, *, options: StateDictOptions | None = None
+) -> None:
+    """Load the state of an optimizer by plain names of parameters, of parts or of whole tensors."""
+    given = _from_rank_0(optim_state_dict, options or StateDictOptions())
+    names = {id(parameter): name for name, parameter in _plain_names(model).items()}
+    groups = {tuple(group["params"]): group for group in given["param_groups"]}
+    for optimizer in _optimizers(optimizers):
+        numbered: State = {"state": {}, "param_groups": []}
+        start = 0
+        for group in optimizer.param_groups:
+            own = [names[id(each)] for each in group["params"]]
+            numbers = list(range(start, start + len(own)))
+            start += len(own)
+            known = groups.get(tuple(own))
+            if known is None:
+                raise RuntimeError(
+                    f"The state has no parameter group of {own}: make the optimizer as the saved one was"
+                )
+            numbered["param_groups"].append({**known, "params": numbers})
+            for number, name, parameter in zip(numbers, own, group["params"], strict=True):
+                if name in given["state"]:
+                    numbered["state"][number] = {
+                        key: _own_part(value, parameter) for key, value in given["state"][name].items()
+                    }
+        optimizer.load_state_dict(numbered)
+
+
+def get_state_dict(
+    model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
+) -> tuple[State, State]:
+    """The states of a model and its optimizer."""
+    return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
+
+
+def set_state_dict(
+    model: Any, optimizers: Any, *, model_state_dict: State, optim_state_dict: State,
+    options: StateDictOptions | None = None,
+) -> Any:  # fmt: skip
+    """Load the states of a model and its optimizer."""
+    result = set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return result

@@ -1,0 +1,96 @@
+"""States that two ranks saved, loaded by one process, and the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pullback
+from pullback import nn
+from tests.distributed.running import launch_text, needs_mpi
+
+SETUP = """
+import sys
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("mpi")
+rank, size = dist.get_rank(), dist.get_world_size()
+
+def make(kind):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
+    if kind == "ddp":
+        model = DistributedDataParallel(model)
+        return model, ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
+    fully_shard(model[0])
+    model = fully_shard(model)
+    return model, torch.optim.Adam(model.parameters(), lr=0.1)
+
+def train(model, optimizer, passes):
+    for number in range(passes):
+        torch.manual_seed(number)
+        x = torch.randn(12, 3)
+        optimizer.zero_grad()
+        (model(x[rank::size]) ** 2).mean().backward()
+        optimizer.step()
+
+def save(kind, model, optimizer, path):
+    if kind == "ddp":
+        optimizer.consolidate_state_dict(to=0)
+        state = (model.state_dict(), optimizer.state_dict()) if rank == 0 else None
+    else:
+        state = get_state_dict(model, optimizer, options=StateDictOptions(full_state_dict=True))
+    if rank == 0:
+        torch.save(state, path)
+    dist.barrier()
+
+def load(kind, model, optimizer, path):
+    state = torch.load(path)
+    if kind == "ddp":
+        model.load_state_dict(state[0])
+        optimizer.load_state_dict(state[1])
+    else:
+        options = StateDictOptions(full_state_dict=True)
+        set_state_dict(model, optimizer, model_state_dict=state[0], optim_state_dict=state[1], options=options)
+"""
+
+
+def alone(passes: int) -> nn.Module:
+    """What one process with all the data comes to."""
+    pullback.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
+    optimizer = pullback.optim.Adam(model.parameters(), lr=0.1)
+    for number in range(passes):
+        pullback.manual_seed(number % 2)
+        x = pullback.randn(12, 3)
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+    return model
+
+
+@needs_mpi
+@pytest.mark.parametrize("kind", ["ddp", "sharded"])
+def test_training_goes_on_with_another_number_of_ranks(kind: str, tmp_path: Path) -> None:
+    first, second = str(tmp_path / "first.pt"), str(tmp_path / "second.pt")
+    begin = f"model, optimizer = make({kind!r})\n"
+    saved = launch_text(
+        f"{SETUP}{begin}train(model, optimizer, 2)\nsave({kind!r}, model, optimizer, {first!r})", tmp_path
+    )
+    assert saved.returncode == 0, saved.stderr
+    again = launch_text(
+        f"{SETUP}{begin}load({kind!r}, model, optimizer, {first!r})\ntrain(model, optimizer, 2)\n"
+        f"save({kind!r}, model, optimizer, {second!r})", tmp_path, ranks=3,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    state = {name.removeprefix("module."): value for name, value in pullback.load(second)[0].items()}
+    plain = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
+    plain.load_state_dict(state)
+    for actual, expected in zip(plain.parameters(), alone(4).parameters(), strict=True):
+        assert pullback.allclose(actual, expected, atol=1e-5)
