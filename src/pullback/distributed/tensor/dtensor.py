@@ -42,8 +42,8 @@ class DTensor(Tensor):
     >>> import pullback.distributed as dist
     >>> dist.init_process_group("gloo", rank=0, world_size=1)
     >>> shared = distribute_tensor(pullback.arange(4.0))
-    >>> shared.shape, shared.to_local()
-    (torch.Size([4]), tensor([0., 1., 2., 3.]))
+    >>> list(shared.shape), shared.to_local()
+    ([4], tensor([0., 1., 2., 3.]))
     >>> dist.destroy_process_group()
     """
 
