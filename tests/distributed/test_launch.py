@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from pullback.distributed.environment import Placement, find_placement
-from pullback.distributed.launch import Launch
+from pullback.distributed.launch import Launch, remove_shared_memory
 from pullback.distributed.run import main as torchrun
 from tests.distributed.running import environment, launch, launch_text, needs_mpi
 
@@ -106,6 +109,31 @@ else:
     done = launch_text(text, tmp_path)
     assert "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 500 ms" in done.stdout
     assert done.returncode == 0
+
+
+@needs_mpi
+def test_an_interrupt_ends_all_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(BEGIN + "print(os.getpid(), flush=True)\ntime.sleep(60)")
+    command = [sys.executable, "-m", "pullback", "launch", "-n", "2", str(script)]
+    started = time.time()
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    ranks = [int(process.stdout.readline()) for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "KeyboardInterrupt" in said
+    assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
+    assert not [path for path in Path("/dev/shm").glob("mpich_shm_*") if path.stat().st_mtime > started]
+
+
+def test_memory_that_ranks_left_is_removed_unless_it_is_used(tmp_path: Path) -> None:
+    for name in ("mpich_shm_left", "mpich_shm_used", "other"):
+        (tmp_path / name).write_bytes(bytes(4096))
+    with open(tmp_path / "mpich_shm_used", "r+b") as file, mmap.mmap(file.fileno(), 4096):
+        remove_shared_memory(time.time() - 10, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mpich_shm_used", "other"]
 
 
 @needs_mpi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
@@ -57,11 +58,17 @@ def test_collectives_need_a_group() -> None:
         distributed.all_reduce(pullback.ones(1))
 
 
-def test_more_processes_are_refused() -> None:
-    with pytest.raises(
-        RuntimeError, match=r"the world has 2, but this process was not started by MPI.*pullback launch -n 2"
-    ):
+def test_other_processes_need_a_place_to_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(ValueError, match="environment variable MASTER_ADDR expected"):
         distributed.init_process_group("gloo", rank=0, world_size=2)
+
+
+def test_a_first_rank_that_is_not_there_is_reported() -> None:
+    with pytest.raises(distributed.DistNetworkError, match="rank 0 does not listen there"):
+        distributed.init_process_group(
+            "gloo", "tcp://127.0.0.1:1", rank=1, world_size=2, timeout=timedelta(milliseconds=100)
+        )
 
 
 def test_an_unknown_world_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

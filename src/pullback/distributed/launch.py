@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,6 +119,7 @@ def _launch_once(given: Launch) -> int:
         environment.update(given.variables)
         command = given.arguments(find_launcher())
         sys.stdout.flush()
+        started = time.time()
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said: list[bytes] = []
         forwarders = [
@@ -129,7 +131,29 @@ def _launch_once(given: Launch) -> int:
         status = _wait(process)
         for each in forwarders:
             each.join(5)
+        if status:
+            remove_shared_memory(started)
         return _explain(Path(folder), status, b"".join(said).decode(errors="replace"))
+
+
+def remove_shared_memory(since: float, folder: Path = Path("/dev/shm")) -> None:
+    """Remove what ranks that were killed have left of MPICH's shared memory, unless a process still uses it."""
+    left = [
+        path
+        for path in folder.glob("mpich_shm_*")
+        if path.stat().st_uid == os.getuid() and path.stat().st_mtime >= since - 1
+    ]
+    in_use = "".join(_maps(path) for path in Path("/proc").glob("[0-9]*/maps")) if left else ""
+    for path in left:
+        if path.name not in in_use:
+            path.unlink(missing_ok=True)
+
+
+def _maps(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""  # another user's, or ended meanwhile
 
 
 def _master(given: Launch) -> str:

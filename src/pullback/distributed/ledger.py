@@ -49,7 +49,7 @@ class Ledger:
                 elif tag == ANSWER:
                     self._answers[source] = message
                 else:
-                    self.departed[source] = message
+                    self.departed[message[0]] = message[1]
             self._sent = [request for request in self._sent if not request.Test()]
 
     def _send(self, message: Any, rank: int, tag: int) -> None:
@@ -73,7 +73,11 @@ class Ledger:
         with self._lock:
             for rank in range(self._comm.size):
                 if rank != self._comm.rank:
-                    self._send(reason, rank, FAREWELL)
+                    self._send((self._comm.rank, reason), rank, FAREWELL)
+
+    def note_departure(self, gone: int, reason: str) -> None:
+        """Remember that a rank has ended."""
+        self.departed[gone] = reason
 
     def leave_together(self, patience: float = 1.0) -> None:
         """Wait until all processes end; those that still wait for this one are told that they do so in vain."""

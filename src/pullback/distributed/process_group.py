@@ -20,6 +20,7 @@ from pullback.distributed.communicator import Communicator, Request, SoleCommuni
 from pullback.distributed.environment import find_placement
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.ledger import Ledger
+from pullback.distributed.meeting import Meeting, meet
 from pullback.distributed.progress import Progress
 from pullback.distributed.work import Work
 
@@ -182,8 +183,11 @@ class _Shared:
 
     is_broken = False
 
-    def __init__(self, world: mpi.MpiCommunicator) -> None:
+    def __init__(self, world: mpi.MpiCommunicator, meeting: Meeting | None) -> None:
         self.ledger = Ledger(world.duplicate().comm)
+        self._meeting = meeting
+        if meeting is not None:
+            meeting.on_departure = self.ledger.note_departure
         self.progress = Progress(self.ledger)
         atexit.register(self._leave)
 
@@ -196,6 +200,8 @@ class _Shared:
             os._exit(0)
         self.progress.stop()
         self.ledger.leave_together()
+        if self._meeting is not None:
+            self._meeting.leave()
 
 
 class _Registry(type):
@@ -203,6 +209,7 @@ class _Registry(type):
 
     world: ProcessGroup | None = None
     shared: _Shared | None = None
+    meeting: Meeting | None = None
     groups: dict[str, ProcessGroup] = {}
     made = 0
     NON_GROUP_MEMBER: Any = NON_GROUP_MEMBER
@@ -310,7 +317,7 @@ def init_process_group(
 
     Processes that `pullback launch`, `mpiexec` or `srun` started talk through MPI, whichever backend is named ("nccl" for
     tensors on GPUs); their rank and number are known. Otherwise `RANK` and `WORLD_SIZE` count where they are not given,
-    and the world must be this one process.
+    and processes meet at `MASTER_ADDR` and `MASTER_PORT`, or where `init_method` says.
 
     >>> init_process_group("gloo", rank=0, world_size=1)
     >>> get_rank(), get_world_size()
@@ -327,9 +334,12 @@ def init_process_group(
     if placement is not None and placement.world_size > 1:
         _agree("rank", rank, placement.rank)
         _agree("world_size", world_size, placement.world_size)
-        _Registry.world = _join_others(name, limit)
+        _Registry.world = _join_others(name, limit, _Registry.meeting)
+    elif (place := _given_place(rank, world_size, init_method))[1] > 1:
+        _Registry.meeting = _Registry.meeting or meet(init_method, *place, limit)
+        _Registry.world = _join_others(name, limit, _Registry.meeting)
+        _check_size(place[1])
     else:
-        _require_one_process(rank, world_size, store)
         _Registry.world = ProcessGroup(SoleCommunicator(), [0], name, limit, "0", "default_pg")
     _Registry.groups = {"0": _Registry.world}
     _Registry.made = 1
@@ -354,10 +364,10 @@ def _agree(name: str, given: int, actual: int) -> None:
         )
 
 
-def _join_others(backend: str, timeout: timedelta) -> ProcessGroup:
+def _join_others(backend: str, timeout: timedelta, meeting: Meeting | None) -> ProcessGroup:
     world = mpi.world()
     if _Registry.shared is None:
-        _Registry.shared = _Shared(world)
+        _Registry.shared = _Shared(world, meeting)
         _end_all_on_failure()
         if backend == "gloo" and world.rank == 0:
             _log.warning("pullback: the backend 'gloo' means MPI here; results are the same to rounding")
@@ -369,8 +379,10 @@ def _join_others(backend: str, timeout: timedelta) -> ProcessGroup:
     return ProcessGroup(communicator, range(world.size), backend, timeout, "0", "default_pg", _Registry.shared)
 
 
-def _require_one_process(rank: int, world_size: int, store: Any) -> None:
-    given = {"RANK": rank, "WORLD_SIZE": world_size}
+def _given_place(rank: int, world_size: int, init_method: str | None) -> tuple[int, int]:
+    """The rank and the number of ranks that the arguments, a query, or the environment give."""
+    query = dict(part.split("=") for part in (init_method or "").partition("?")[2].split("&") if "=" in part)
+    given = {"RANK": int(query.get("rank", rank)), "WORLD_SIZE": int(query.get("world_size", world_size))}
     for name, value in given.items():
         if value < 0 and name not in os.environ:
             raise ValueError(
@@ -378,11 +390,15 @@ def _require_one_process(rank: int, world_size: int, store: Any) -> None:
                 "but not set: start the program with 'pullback launch -n 2 script.py', or give rank=0 and world_size=1"
             )
         given[name] = value if value >= 0 else int(os.environ[name])
-    if given["WORLD_SIZE"] != 1:
+    return given["RANK"], given["WORLD_SIZE"]
+
+
+def _check_size(expected: int) -> None:
+    if mpi.world().size != expected:
         raise RuntimeError(
-            f"Distributed package doesn't have a way to find the other processes: the world has {given['WORLD_SIZE']}, but "
-            "this process was not started by MPI. Start the program once with 'pullback launch -n "
-            f"{given['WORLD_SIZE']} script.py', which starts all of them, instead of by spawn or by hand."
+            f"Distributed package doesn't have a way to find the other processes: the world has {expected}, but MPI knows "
+            f"{mpi.world().size}. Processes that were not started together meet through MPICH only; start them with "
+            f"'pullback launch -n {expected} script.py'."
         )
 
 

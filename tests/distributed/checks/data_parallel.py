@@ -196,6 +196,16 @@ def check_checkpointed_modules() -> None:
     assert_close(gradients(module), expected_gradients())
 
 
+def check_compiled_modules_inside_and_outside() -> None:
+    inside = DistributedDataParallel(pullback.compile(network()))
+    outside = pullback.compile(DistributedDataParallel(network()))
+    for module in (inside, outside):
+        for _ in range(2):
+            module.zero_grad()
+            run_pass(module)
+            assert_close(gradients(module), expected_gradients())
+
+
 def check_frozen_parameters_stay_out() -> None:
     inner = network()
     inner[0].weight.requires_grad_(False)

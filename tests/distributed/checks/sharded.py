@@ -188,6 +188,27 @@ def check_state_is_saved_in_parts_and_loaded() -> None:
     assert_close([whole(p) for p in other.parameters()], [p + 1 for p in network().parameters()])
 
 
+def check_modules_too_large_for_one_rank_begin_without_memory() -> None:
+    with pullback.device("meta"):
+        module = network()
+    for layer in module:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer)
+    fully_shard(module)
+    module.to_empty(device="cpu")
+    with pullback.no_grad():
+        for parameter in module.parameters():
+            parameter.fill_(0.5)
+    run_pass(module)
+    plain = network()
+    with pullback.no_grad():
+        for parameter in plain.parameters():
+            parameter.fill_(0.5)
+    x, y = data()
+    nn.functional.mse_loss(plain(x), y).backward()
+    assert_close([whole(p.grad) for p in module.parameters()], [p.grad for p in plain.parameters()])
+
+
 def check_what_is_no_module_is_refused() -> None:
     with pytest.raises(TypeError, match="fully_shard expects a Module"):
         fully_shard(pullback.ones(1))
