@@ -42,7 +42,7 @@ def nansum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
 
 @tangent
 def nansum_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
-    return F.sum(F.to_dtype(input_tangent * F.not_nan(input), result.dtype), dim, keepdim)
+    return F.sum(F.to_dtype(F.where(F.isnan(input), 0, input_tangent), result.dtype), dim, keepdim)
 
 
 @non_differentiable(structure="elementwise")

@@ -66,13 +66,18 @@ class _MovedBatch:
     """`_physical` of a batch whose examples lie along another dimension: made on first use, then found in `__dict__`."""
 
     def __get__(self, tensor: BatchedTensor, owner: type) -> Any:
-        import pullback.functions as F
+        import pullback.generated as G
 
-        former = set_grad_mode(True)  # else a view made where nothing is recorded could not be written to later
-        try:
-            moved = F.movedim(tensor._value, tensor._dim, 0)
-        finally:
-            set_grad_mode(former)
+        value, dim = tensor._value, tensor._dim
+        order = (dim, *range(dim), *range(dim + 1, value._array.ndim))
+        if switches.records:
+            moved = G.permute(value, order)
+        else:
+            former = set_grad_mode(True)  # else a view made where nothing is recorded could not be written to later
+            try:
+                moved = G.permute(value, order)
+            finally:
+                set_grad_mode(former)
         tensor._physical = moved
         return moved
 

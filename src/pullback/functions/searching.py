@@ -33,6 +33,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     return G.nonzero(input, out=out)
 
 
+@interceptable
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row for each."""
     return G.nonzero(input)

@@ -53,7 +53,8 @@ def copy_of_view(view: Tensor, out: Any = None) -> Tensor:
 
 def _copy_function(name: str, view_function: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        return copy_of_view(view_function(input, *args, **kwargs), out)
+        view = view_function(input, *args, **kwargs)
+        return copy_of_view(G.alias(input) if view is input else view, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

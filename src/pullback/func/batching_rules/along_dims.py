@@ -63,10 +63,10 @@ _WHOLE = {"sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "a
 def reduce_whole(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Reduce every example to one number."""
     input, *rest = args
-    physical = input._physical
+    physical = input._value
     if ndim_of(input) == 0:
         physical = G.unsqueeze(physical, 1)
-    dims = tuple(range(1, physical._array.ndim))
+    dims = tuple([d for d in range(physical._array.ndim) if d != input._dim])
     operation = getattr(G, _WHOLE[function.__name__])
     if function.__name__ in ("max_all", "min_all"):
         return level.wrap(operation(physical, dims, False))

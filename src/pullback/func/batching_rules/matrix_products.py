@@ -62,9 +62,11 @@ def mv(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: 
     _check_ranks("mv", matrix, vector, 2, 1)
     if not level.owns(vector):
         return level.wrap(F.matmul(matrix._physical, vector))
+    if not level.owns(matrix) and vector._requires_grad and not matrix._requires_grad:
+        return level.wrap(F.matmul(vector._physical, G.transpose(matrix, 0, 1)))  # one node less to pass in backward
     if not level.owns(matrix):  # one product of matrices: each example is a column
         columns = vector._value if vector._dim else G.transpose(vector._value, 0, 1)
-        return level.wrap_at(F.matmul(matrix, columns), 1)
+        return level.wrap_at(G.mm(matrix, columns), 1)
     return level.wrap(G.squeeze_dim(F.matmul(matrix._physical, G.unsqueeze(vector._physical, 2)), 2))
 
 
