@@ -302,11 +302,27 @@ def _with_tangents_below(tensor: Any, level: VmapLevel) -> Any:
     return whole
 
 
-def with_level(tensor: Any, level: VmapLevel) -> BatchedTensor:
-    """The tensor whose first dimension becomes the examples of `level`, below the levels it is batched at above it."""
+def with_level(tensor: Any, level: VmapLevel, dim: int = 0) -> BatchedTensor:
+    """The tensor whose dimension `dim` becomes the examples of `level`, below the levels it is batched at above it."""
     if isinstance(tensor, BatchedTensor) and tensor._level.number > level.number:
-        return batched(with_level(swap_leading(tensor._physical), level), tensor._level)
-    return batched(tensor, level)
+        return batched(with_level(tensor._physical, level, dim + 1), tensor._level)
+    return batched_at(tensor, dim, level)
+
+
+def places_of(tensor: Any) -> list[tuple[VmapLevel, int]]:
+    """The levels that a tensor is batched at, outermost first, and where the examples of each lie."""
+    found: list[tuple[VmapLevel, int]] = []
+    while isinstance(tensor, BatchedTensor):
+        found.insert(0, (tensor._level, tensor._dim))
+        tensor = tensor._value
+    return found
+
+
+def wrapped_at(bottom: Any, places: list[tuple[VmapLevel, int]]) -> Any:
+    """The tensor that has `bottom` at its bottom and is batched at `places`."""
+    for level, dim in places:
+        bottom = with_level(bottom, level, dim)
+    return bottom
 
 
 def levels_of_batch(tensor: Any) -> list[VmapLevel]:
@@ -318,8 +334,8 @@ def levels_of_batch(tensor: Any) -> list[VmapLevel]:
     return found
 
 
-def innermost_physical(tensor: Any) -> Any:
+def innermost(tensor: Any) -> Any:
     """The plain tensor at the bottom, where the graph is recorded."""
     while isinstance(tensor, BatchedTensor):
-        tensor = tensor._physical
+        tensor = tensor._value
     return tensor

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pullback.func.batched_tensor import BatchedTensor, innermost_physical
+from pullback.func.batched_tensor import BatchedTensor, innermost
 from pullback.tensor.tensor import Tensor
 
 
@@ -29,4 +29,4 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The whole batch behind a tensor inside of `vmap`, to look at while debugging."""
     if not isinstance(tensor, BatchedTensor):
         return tensor
-    return innermost_physical(tensor) if recurse else tensor._physical
+    return innermost(tensor) if recurse else tensor._physical

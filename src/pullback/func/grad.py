@@ -9,7 +9,7 @@ from typing import Any
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.creation import ones_like, zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, split_aux, without
-from pullback.func.batched_tensor import innermost_physical
+from pullback.func.batched_tensor import innermost
 from pullback.func.transform_level import enter, leads_outside, pull_back, release, track, transform_running
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
@@ -63,14 +63,14 @@ def _grad_and_value(
         _check_scalar(output)
         set_switch("transform", transform.outer)
         inside: set[Any] = set()
-        create = switches.dual_level >= 0 or leads_outside(innermost_physical(output), transform, inside)
+        create = switches.dual_level >= 0 or leads_outside(innermost(output), transform, inside)
         found = pull_back([output], inputs, [ones_like(output)], create_graph=create, keep_graph=create or has_aux)
         gradients = [zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
         transform.open = False
     cleaned = release(tree_unflatten(gradients, spec), transform, inside)
     value = release((output, aux) if has_aux else output, transform, inside)
     for input in inputs:
-        leaf = innermost_physical(input)
+        leaf = innermost(input)
         if getattr(leaf, "_tracked_by", None) is transform:
             leaf._requires_grad = False  # where it escaped, nothing is recorded on it any more
     return cleaned, value

@@ -10,7 +10,7 @@ import pullback.generated as G
 from pullback.autograd.forward_ad import laid_out_like
 from pullback.creation import zeros_like
 from pullback.func.arguments import flat_tensors, split_aux
-from pullback.func.batched_tensor import BatchedTensor, innermost_physical, levels_of_batch
+from pullback.func.batched_tensor import BatchedTensor, innermost, levels_of_batch, places_of, wrapped_at
 from pullback.func.transform_level import Transform, above_levels, below_levels, release
 from pullback.graph.tangents import set_tangent, tangent_at, without_history, without_tangents
 from pullback.modes.dual_level import close_dual_level, open_dual_level
@@ -112,7 +112,7 @@ def _alias(tensor: Any) -> Any:
 
 def _tangent(output: Any, dual_level: int, strict: bool) -> Any:
     """The tangent of an output; zeros where it depends on no input."""
-    tangent = tangent_at(innermost_physical(output), dual_level)
+    tangent = tangent_at(innermost(output), dual_level)
     if tangent is None:
         if strict:
             raise RuntimeError(
@@ -124,7 +124,7 @@ def _tangent(output: Any, dual_level: int, strict: bool) -> Any:
 
 
 def _primal(output: Any, dual_level: int) -> Any:
-    bottom = without_tangents(innermost_physical(output), dual_level)
+    bottom = without_tangents(innermost(output), dual_level)
     return _wrapped_like(bottom, output)
 
 
@@ -134,4 +134,4 @@ def _clean_aux(aux: Any, dual_level: int) -> Any:
 
 
 def _wrapped_like(bottom: Any, like: Any) -> Any:
-    return above_levels(bottom, list(reversed(levels_of_batch(like))))
+    return wrapped_at(bottom, places_of(like))

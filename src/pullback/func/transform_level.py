@@ -18,10 +18,12 @@ from pullback.backend.dtype import is_float_or_complex
 from pullback.engine.engine import engine
 from pullback.func.batched_tensor import (
     BatchedTensor,
-    innermost_physical,
+    innermost,
     levels_of_batch,
+    places_of,
     with_level,
     without_level,
+    wrapped_at,
 )
 from pullback.func.vmap_level import VmapLevel, active_levels
 from pullback.graph.accumulate_grad import AccumulateGrad
@@ -115,8 +117,11 @@ def track(value: Any, transform: Transform) -> Any:
     """An alias of an input at a place of its own in the graph."""
     if not isinstance(value, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-    levels = active_levels()
-    bottom = below_levels(value, levels)
+    places = places_of(value)
+    if [level for level, _ in places] == active_levels():
+        bottom = innermost(value)
+    else:  # the same for all examples of a level: each gets a place of its own, else their gradients would be summed
+        bottom, places = below_levels(value, active_levels()), [(level, 0) for level in active_levels()]
     if not is_float_or_complex(bottom._array.dtype):
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients: got one of {value.dtype}")
     if bottom._requires_grad:
@@ -127,7 +132,7 @@ def track(value: Any, transform: Transform) -> Any:
         alias = without_history(bottom)
         alias._requires_grad = True
         alias._tracked_by = transform  # type: ignore[attr-defined]  # who the leaf belongs to
-    return above_levels(alias, levels)
+    return wrapped_at(alias, places)
 
 
 def enter(tree: Any, transform: Transform) -> Any:
@@ -190,7 +195,7 @@ def release(tree: Any, transform: Transform, inside: set[Any] | None = None) -> 
 
 
 def _released(value: Any, transform: Transform, inside: set[Any]) -> Any:
-    bottom = innermost_physical(value)
+    bottom = innermost(value)
     if bottom._made_in is transform:
         bottom._made_in = switches.transform
     tangents = levels_of(bottom) if switches.dual_level >= 0 else ()
@@ -202,9 +207,7 @@ def _released(value: Any, transform: Transform, inside: set[Any]) -> Any:
         set_tangent(bare, dual_level, _released(tangent_at(bare, dual_level), transform, inside))
     if bare is bottom:
         return value
-    for level in reversed(levels_of_batch(value)):
-        bare = level.wrap(bare)
-    return bare
+    return wrapped_at(bare, places_of(value))
 
 
 def pull_back(
@@ -233,7 +236,7 @@ def pull_back(
     beyond = any(isinstance(c, BatchedTensor) for c in grads)
     create = create_graph or beyond or any(c._requires_grad or _is_dual(c) for c in grads)
     ends = [gradient_edge(o) for o, _ in pairs]
-    captures = [gradient_edge(innermost_physical(i)) for i in inputs]
+    captures = [gradient_edge(innermost(i)) for i in inputs]
     kept = tuple([i for i in switches.interceptors if not (isinstance(i, VmapLevel) and i in recorded)])
     former = set_switch("interceptors", kept)
     try:
@@ -245,20 +248,17 @@ def pull_back(
         set_switch("interceptors", former)
     found = iter(captured)
     results = [next(found) if edge is not None else None for edge in captures]
-    return [
-        _result(r, create, [level for level in recorded if level in levels_of_batch(i)])
-        for r, i in zip(results, inputs, strict=True)
-    ]
+    return [_result(r, create, places_of(i)) for r, i in zip(results, inputs, strict=True)]
 
 
 def _is_dual(tensor: Any) -> bool:
     return switches.dual_level >= 0
 
 
-def _result(value: Any, is_tensor: bool, levels: Sequence[VmapLevel]) -> Any:
+def _result(value: Any, is_tensor: bool, places: list[tuple[VmapLevel, int]]) -> Any:
     if value is None:
         return None
-    return above_levels(value if is_tensor else _fresh(value), levels)
+    return wrapped_at(value if is_tensor else _fresh(value), places)
 
 
 def _fresh(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pullback.autograd.differentiation import make_grads
 from pullback.backend.dtype import is_float_or_complex
 from pullback.creation import zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, flat_tensors, replaced, split_aux, without
-from pullback.func.batched_tensor import innermost_physical
+from pullback.func.batched_tensor import innermost
 from pullback.func.transform_level import (
     Transform,
     enter,
@@ -59,7 +59,7 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
                 )
     transform.open = False
     inside: set[Any] = set()
-    outside = any(leads_outside(innermost_physical(o), transform, inside) for o in outputs if o._requires_grad)
+    outside = any(leads_outside(innermost(o), transform, inside) for o in outputs if o._requires_grad)
     vjp_fn = _product(outputs, output_spec, inputs, spec, transform, outside)
     clean_output, clean_aux = release(output, transform, inside), release(aux, transform, inside)
     return (clean_output, vjp_fn, clean_aux) if has_aux else (clean_output, vjp_fn)

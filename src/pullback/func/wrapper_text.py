@@ -9,7 +9,7 @@ from __future__ import annotations
 from textwrap import indent
 from typing import Any
 
-from pullback.func.batched_tensor import BatchedTensor, innermost_physical
+from pullback.func.batched_tensor import BatchedTensor, innermost
 from pullback.functions.protocols import Transforms, plain_repr
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
@@ -25,7 +25,7 @@ _DEAD = -2
 def describe(tensor: Any) -> str | None:
     """The text of a tensor that belongs to transforms; None for one that belongs to none."""
     array, wrappers = _batched_at(tensor)
-    bottom = innermost_physical(tensor)
+    bottom = innermost(tensor)
     inner = switches.dual_depths
     wrappers += [(inner[n], f"GradTrackingTensor(lvl={inner[n]}, value=") for n in levels_of(bottom) if n in inner]
     transforms, outer = _transforms_behind(bottom)
