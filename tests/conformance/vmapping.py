@@ -154,7 +154,8 @@ def _mapped(side: Side, situation: Situation) -> Any:
     if all(dim is None for dim in dims):
         raise Inapplicable("nothing is mapped")
     batches = [
-        t if dim is None else package.stack([t, _reversed(t)], dim) for t, dim in zip(tensors.values(), dims, strict=True)
+        t if dim is None else package.stack([t, _reversed(t)], dim)
+        for t, dim in zip(tensors.values(), dims, strict=True)
     ]
     if not situation.nested:
         return package.func.vmap(call, in_dims=dims)(*batches)

@@ -1,9 +1,10 @@
 /* Elementary functions of one number, for loops that the compiler vectorises: no calls, no branches, no tables.
  *
- * libm's functions are calls, which stop vectorisation. Each function here is within 2.5 units in the last place of the
- * true value (most within 1.5; tests/native/test_functions.py measures it), and keeps NaN, infinities, signed zeros and
- * subnormal numbers. Suffix `f` is float32, none is float64; `exp_of(x)` and its like choose by the type of x, for texts that are
- * compiled once for each. The polynomials are interpolated at Chebyshev nodes, so close to the best of their degree.
+ * libm's functions are calls, which stop vectorisation. Each function of float32 is within 1 unit in the last place of the
+ * true value (erf within 1.15), those of float64 within 2.5 and most within 1.5 (tests/native/test_functions.py measures
+ * it); all keep NaN, infinities, signed zeros and subnormal numbers. Suffix `f` is float32, none is float64; `exp_of(x)` and
+ * its like choose by the type of x, for texts that are compiled once for each. The polynomials are of least greatest error
+ * in the result, or interpolated at Chebyshev nodes, which is close to it.
  */
 #ifndef PULLBACK_FUNCTIONS_H
 #define PULLBACK_FUNCTIONS_H
@@ -55,11 +56,11 @@ INLINE uint64_t bits_of_double(double value)
 /* (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2 */
 INLINE float exp_remainderf(float r)
 {
-    float p = 1.392618404e-03f;
-    p = p * r + 8.363178931e-03f;
-    p = p * r + 4.166655615e-02f;
-    p = p * r + 1.666657627e-01f;
-    return p * r + 0.5f;
+    float p = 1.381454018e-03f;
+    p = p * r + 8.368745109e-03f;
+    p = p * r + 4.166839078e-02f;
+    p = p * r + 1.666652040e-01f;
+    return p * r + 4.999999343e-01f;
 }
 
 INLINE double exp_remainder(double r)
@@ -74,6 +75,17 @@ INLINE double exp_remainder(double r)
     p = p * r + 4.16666666666241289e-02;
     p = p * r + 1.66666666666666685e-01;
     return p * r + 5.00000000000000111e-01;
+}
+
+/* The same to a few bits more, for functions that add it to something smaller than 1. */
+INLINE float long_exp_remainderf(float r)
+{
+    float p = 1.979029737e-04f;
+    p = p * r + 1.394470356e-03f;
+    p = p * r + 8.333497342e-03f;
+    p = p * r + 4.166629436e-02f;
+    p = p * r + 1.666666587e-01f;
+    return p * r + 5.000000068e-01f;
 }
 
 /* exp(x) = 2^n exp(r), |r| <= log(2) / 2. The power is multiplied in two steps, so that subnormal results are rounded
@@ -126,13 +138,15 @@ INLINE double fast_exp_of_negative(double x)
 }
 
 /* exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1) while 2^n is a normal number. What rounding r loses, and all of exp(r) - 1 - r,
- * is added last: 2^n r + (2^n - 1) is exact where it cancels. */
-INLINE float expm1_of_moderatef(float x)
+ * is added last: 2^n r + (2^n - 1) is exact where it cancels, and elsewhere what it loses is added too. Of float32, `rest` is
+ * a small part of x that did not fit into it. */
+INLINE float expm1_of_sumf(float x, float rest)
 {
     float shifted = x * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
-    float high = x - n * LOG2_HIGHF, r = high - n * LOG2_LOWF, low = (high - r) - n * LOG2_LOWF;
-    float power = float_of_bits((bits_of_float(shifted) << 23) + (127u << 23));
-    return (exp_remainderf(r) * (r * r) + low) * power + (r * power + (power - 1.0f));
+    float high = x - n * LOG2_HIGHF, r = high - n * LOG2_LOWF, low = ((high - r) - n * LOG2_LOWF) + rest;
+    float power = float_of_bits((bits_of_float(shifted) << 23) + (127u << 23)), less = power - 1.0f;
+    float sum = r * power + less, lost = r * power - (sum - less);
+    return ((exp_remainderf(r) * (r * r) + low) * power + lost) + sum;
 }
 
 INLINE double expm1_of_moderate(double x)
@@ -143,14 +157,19 @@ INLINE double expm1_of_moderate(double x)
     return (exp_remainder(r) * (r * r) + low) * power + (r * power + (power - 1.0));
 }
 
-/* Beyond 80 (700) the 1 does not matter, but the power overflows too early: exp(x) is the square of exp(x / 2). */
+/* Half of exp(x) - 1, doubled at the end, so that the power does not overflow too early; a small x is its own result. */
 INLINE float fast_expm1f(float x)
 {
-    float limited = x < -20.0f ? -20.0f : x;
-    float root = x > 80.0f ? fast_expf(0.5f * x) : 0.0f;
-    return x > 80.0f ? root * root : copysignf(expm1_of_moderatef(limited), x);
+    float limited = x < -20.0f ? -20.0f : x > 88.9f ? 88.9f : x; /* NaN stays */
+    float shifted = limited * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
+    float high = limited - n * LOG2_HIGHF, r = high - n * LOG2_LOWF, low = (high - r) - n * LOG2_LOWF;
+    float half = float_of_bits((bits_of_float(shifted) << 23) + (126u << 23)), less = half - 0.5f;
+    float sum = r * half + less, lost = r * half - (sum - less);
+    float value = ((long_exp_remainderf(r) * (r * r) + low) * half + lost) + sum;
+    return fabsf(x) < 1e-8f ? x : value + value;
 }
 
+/* Beyond 700 the 1 does not matter, but the power overflows too early: exp(x) is the square of exp(x / 2). */
 INLINE double fast_expm1(double x)
 {
     double limited = x < -40.0 ? -40.0 : x;
@@ -161,14 +180,19 @@ INLINE double fast_expm1(double x)
 /* tanh(y) = 1 - 2 e / (1 + e) with e = exp(-2 y); near zero, where that cancels, an odd polynomial. */
 INLINE float fast_tanhf(float x)
 {
-    float y = fabsf(x), z = y * y, e = fast_exp_of_negativef(-2.0f * y);
-    float near = 2.292744816e-03f;
-    near = near * z - 8.343945516e-03f;
-    near = near * z + 2.176891865e-02f;
-    near = near * z - 5.395925958e-02f;
-    near = near * z + 1.333330356e-01f;
-    near = near * z - 3.333333317e-01f;
-    return copysignf(y < 0.625f ? near * z * y + y : 1.0f - 2.0f * e / (1.0f + e), x);
+    float y = fabsf(x), z = y * y, limited = y > 10.0f ? 10.0f : y;
+    float shifted = limited * -2.88539008f + (SHIFTF + 127.0f), n = shifted - (SHIFTF + 127.0f);
+    float r = (limited * -2.0f - n * LOG2_HIGHF) - n * LOG2_LOWF;
+    float e = ((exp_remainderf(r) * (r * r) + r) + 1.0f) * float_of_bits(bits_of_float(shifted) << 23);
+    float near = 9.131072092e-05f;
+    near = near * z - 7.175781181e-04f;
+    near = near * z + 2.873754390e-03f;
+    near = near * z - 8.419368816e-03f;
+    near = near * z + 2.170203553e-02f;
+    near = near * z - 5.393234687e-02f;
+    near = near * z + 1.333295443e-01f;
+    near = near * z - 3.333331949e-01f;
+    return copysignf(y < 1.0f ? near * z * y + y : 1.0f - 2.0f * e / (1.0f + e), x);
 }
 
 INLINE double fast_tanh(double x)
@@ -200,16 +224,18 @@ INLINE uint64_t exponent(double x)
 }
 
 /* log(1 + f) + k log(2) for sqrt(1/2) <= 1 + f < sqrt(2): with s = f / (2 + f) it is
- * f - (f^2 / 2 - s (f^2 / 2 + 2 s^2 / 3 + 2 s^4 / 5 + ...)) + k log(2) */
-INLINE float log_of_partsf(float f, float k)
+ * f - (f^2 / 2 - s (f^2 / 2 + 2 s^2 / 3 + 2 s^4 / 5 + ...)) + k log(2). Of float32, `rest` is what f lost in rounding. */
+INLINE float log_of_sumf(float f, float rest, float k)
 {
     float s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
     float p = 2.333161384e-01f;
     p = p * z + 2.855077982e-01f;
     p = p * z + 4.000012279e-01f;
     p = p * z + 6.666666865e-01f;
-    return k * LOG2_HIGHF - ((half_square - (s * (half_square + p * z) + k * LOG2_LOWF)) - f);
+    return k * LOG2_HIGHF - ((half_square - (s * (half_square + p * z) + (k * LOG2_LOWF + rest))) - f);
 }
+
+INLINE float log_of_partsf(float f, float k) { return log_of_sumf(f, 0.0f, k); }
 
 /* The same to half as many digits again, for functions that go on from it. */
 INLINE double extended_log(float x)
@@ -273,8 +299,9 @@ INLINE float fast_log1pf(float x)
     float sum = 1.0f + x;
     uint32_t k = exponentf(sum);
     float power = float_of_bits((127 - k) << 23), m = float_of_bits(bits_of_float(sum) - (k << 23));
-    float f = x > 67108864.0f ? m - 1.0f : x * power + (power - 1.0f);
-    float value = copysignf(log_of_partsf(f, (float)(int32_t)k), x);
+    float less = power - 1.0f, scaled = x * power, f = x > 67108864.0f ? m - 1.0f : scaled + less;
+    float lost = x > 67108864.0f ? 0.0f : scaled - (f - less);
+    float value = copysignf(log_of_sumf(f, lost, (float)(int32_t)k), x);
     return x > -1.0f ? (x < INFINITY ? value : x) : x == -1.0f ? -INFINITY : NAN;
 }
 
@@ -292,17 +319,17 @@ INLINE double fast_log1p(double x)
 INLINE float fast_erff(float x)
 {
     float magnitude = fabsf(x), y = magnitude > 3.92f ? 3.92f : magnitude;
-    float p = 9.255572877e-06f;
-    p = p * y - 1.176371588e-04f;
-    p = p * y + 6.328308955e-04f;
-    p = p * y - 1.667034230e-03f;
-    p = p * y + 1.604205900e-04f;
-    p = p * y + 1.915304177e-02f;
-    p = p * y - 1.027778238e-01f;
-    p = p * y - 6.366193891e-01f;
-    p = p * y - 1.283791661e-01f;
-    float exponent = p * y - y, low = p * y - (exponent + y), value = expm1_of_moderatef(exponent);
-    return copysignf(value + (value + 1.0f) * low, x);
+    float p = 9.256249756e-06f;
+    p = p * y - 1.176411309e-04f;
+    p = p * y + 6.328363439e-04f;
+    p = p * y - 1.667026507e-03f;
+    p = p * y + 1.603950917e-04f;
+    p = p * y + 1.915306444e-02f;
+    p = p * y - 1.027778307e-01f;
+    p = p * y - 6.366193820e-01f;
+    p = p * y - 1.283791716e-01f;
+    float exponent = p * y - y;
+    return copysignf(expm1_of_sumf(exponent, p * y - (exponent + y)), x);
 }
 
 /* float64: an odd polynomial near zero, here erf(y) / y - 1 of z = y^2; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */
@@ -350,31 +377,33 @@ INLINE double fast_erf(double x)
 /* Sine and cosine are right up to this magnitude; loops hand what is beyond it, infinities too, to libm. */
 #define LARGEST_ANGLE 1048576.0
 
-INLINE float sine_of_quarterf(float r, float z)
+INLINE float sine_of_quarterf(float r, float low, float z)
 {
-    float p = -1.958738721e-04f;
-    p = p * z + 8.332746103e-03f;
-    p = p * z - 1.666666418e-01f;
-    return p * z * r + r;
+    float p = -1.951521809e-04f;
+    p = p * z + 8.332160292e-03f;
+    p = p * z - 1.666665460e-01f;
+    return (p * z * r + low) + r;
 }
 
-INLINE float cosine_of_quarterf(float z)
+INLINE float cosine_of_quarterf(float r, float low, float z)
 {
-    float p = 2.454743662e-05f;
-    p = p * z - 1.388830016e-03f;
-    p = p * z + 4.166666418e-02f;
-    return p * z * z - 0.5f * z + 1.0f;
+    float p = 2.443308270e-05f;
+    p = p * z - 1.388731562e-03f;
+    p = p * z + 4.166664567e-02f;
+    float half = 0.5f * z, near = 1.0f - half;
+    return (((1.0f - near) - half) + (p * z * z - r * low)) + near;
 }
 
 /* The angle less n quarter turns, in float64, which leaves no error that float32 could see. */
 INLINE float sine_of_turnsf(float x, int32_t turns)
 {
-    double limited = x > (float)LARGEST_ANGLE ? LARGEST_ANGLE : x < -(float)LARGEST_ANGLE ? -LARGEST_ANGLE : x;
-    double n = (limited * 0.63661977236758134 + SHIFT) - SHIFT;
-    float r = (float)((limited - n * 1.57079632766544819) + n * 8.70551569550416491e-10), z = r * r;
-    int32_t quarter = (int32_t)(n == n ? n : 0.0) + turns;
-    float value = quarter & 1 ? cosine_of_quarterf(z) : sine_of_quarterf(r, z);
-    return quarter & 2 ? -value : value;
+    float most = (float)LARGEST_ANGLE, bounded = x > most ? most : x < -most ? -most : x;
+    double limited = bounded, shifted = limited * 0.63661977236758134 + SHIFT, n = shifted - SHIFT;
+    double rest = (limited - n * 1.57079632766544819) + n * 8.70551569550416491e-10;
+    float r = (float)rest, low = (float)(rest - r), z = r * r;
+    uint32_t quarter = (uint32_t)bits_of_double(shifted) + (uint32_t)turns;
+    float value = quarter & 1 ? cosine_of_quarterf(r, low, z) : sine_of_quarterf(r, low, z);
+    return float_of_bits(bits_of_float(value) ^ (quarter & 2) << 30);
 }
 
 /* Of the angle r + low, where low is what r lost in rounding. */

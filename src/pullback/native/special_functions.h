@@ -214,7 +214,7 @@ INLINE float fast_sin_pif(float x)
     float y = fabsf(x) > 33554432.0f && fabsf(x) < INFINITY ? 0.0f : x;
     float n = rintf(2.0f * y), quarter = n - 4.0f * floorf(0.25f * n);
     float r = (float)((double)(y - 0.5f * n) * 3.14159265358979324), z = r * r;
-    float value = quarter == 1.0f || quarter == 3.0f ? cosine_of_quarterf(z) : sine_of_quarterf(r, z);
+    float value = quarter == 1.0f || quarter == 3.0f ? cosine_of_quarterf(r, 0.0f, z) : sine_of_quarterf(r, 0.0f, z);
     return quarter >= 2.0f ? -value : value;
 }
 
