@@ -175,3 +175,19 @@ def test_hosts_and_files_of_hosts_are_passed_on_to_mpiexec() -> None:
 def test_several_machines_need_their_names() -> None:
     with pytest.raises(SystemExit, match="--nnodes=2 needs to know the machines"):
         torchrun(["--nnodes=2", "--node-rank=0", "train.py"])
+
+
+@needs_mpi
+def test_a_program_written_for_torchrun_runs(tmp_path: Path) -> None:
+    done = launch_text(
+        "import torch.distributed as dist\n"
+        "from torch.distributed.elastic.multiprocessing.errors import record\n"
+        "@record\n"
+        "def main():\n"
+        "    dist.init_process_group(dist.Backend.GLOO)\n"
+        "    print(dist.get_rank(), dist.get_backend(), dist.is_torchelastic_launched())\n"
+        "    dist.destroy_process_group()\n"
+        "main()\n",
+        tmp_path,
+    )
+    assert sorted(done.stdout.splitlines()) == ["0 gloo True", "1 gloo True"]

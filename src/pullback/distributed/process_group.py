@@ -25,7 +25,8 @@ from pullback.distributed.progress import Progress
 from pullback.distributed.work import Work
 
 __all__ = [
-    "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank",
+    "Backend", "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_default_backend_for_device",
+    "get_global_rank", "get_group_rank",
     "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
     "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
@@ -39,6 +40,36 @@ NON_GROUP_MEMBER = -100
 """What `new_group` returns to ranks that are not in the group."""
 
 _log = logging.getLogger("pullback.distributed")
+
+
+class Backend(str):
+    """The name of a backend, in lower case.
+
+    >>> Backend("GLOO") == Backend.GLOO == "gloo"
+    True
+    """
+
+    __slots__ = ()
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    MPI = "mpi"
+    UCC = "ucc"
+    XCCL = "xccl"
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be string-ish: {name!r}")
+        return super().__new__(cls, name.lower())
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend that tensors on a device are sent by.
+
+    >>> get_default_backend_for_device("cpu")
+    'gloo'
+    """
+    return "nccl" if str(device).startswith("cuda") else "gloo"
 
 
 class ProcessGroup:

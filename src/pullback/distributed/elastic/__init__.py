@@ -1,0 +1,1 @@
+"""What torchrun's programs import of PyTorch's `torch.distributed.elastic`."""
