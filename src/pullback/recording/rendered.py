@@ -12,7 +12,6 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -136,5 +135,5 @@ def _read_operation(name: str) -> Any:
 
 @functools.cache
 def _read_family(family: str) -> tuple[FilePath, ast.Module]:
-    file = files("pullback") / "derivatives" / f"{family}.py"
-    return FilePath(str(file)), ast.parse(file.read_text(encoding="utf-8"), str(file))
+    path = FilePath(__file__).parents[1] / "derivatives" / f"{family}.py"
+    return path, ast.parse(path.read_text(encoding="utf-8"), str(path))
