@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from pullback.modes.user_warnings import warn_user
 
 __all__ = ["allow_in_graph", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "reset"]
 
@@ -23,9 +24,7 @@ def compile(model: Any = None, **options: Any) -> Any:
     global _told
     if not _told:
         _told = True
-        warnings.warn(
-            "compile() is accepted and does nothing: pullback runs programs eagerly", UserWarning, stacklevel=2
-        )
+        warn_user("compile() is accepted and does nothing: pullback runs programs eagerly")
     assert model is None or callable(model), f"A callable function is expected, but {type(model)} is provided."
     return (lambda later: later) if model is None else model
 

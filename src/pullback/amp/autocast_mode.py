@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from pullback import functions
 from pullback.backend.device import device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32
 from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 # What PyTorch runs in the lower precision on the CPU, by the names that operations have here.
@@ -96,14 +96,13 @@ class autocast:
         """Whether this machine has the device, and the device the dtype; else a warning says why not."""
         if self.device != "cpu":
             if self.device == "cuda":
-                warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
+                warn_user("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
         if self.fast_dtype in (bfloat16, float16):
             return True
-        warnings.warn(
+        warn_user(
             "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-            "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
-            stacklevel=3,
+            "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently."
         )
         return False
 

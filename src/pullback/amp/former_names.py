@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 from pullback.amp.grad_scaler import GradScaler
+from pullback.modes.user_warnings import warn_user
 
 
 def warn_of_former_name(former: str, present: str) -> None:
     """Tell the program's author, who called one of these functions, what to write instead."""
-    warnings.warn(f"`{former}` is deprecated. Please use `{present}` instead.", FutureWarning, stacklevel=3)
+    warn_user(f"`{former}` is deprecated. Please use `{present}` instead.", FutureWarning)
 
 
 class FormerGradScaler(GradScaler):

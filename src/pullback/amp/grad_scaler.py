@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from enum import Enum
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pullback.creation import tensor
 from pullback.graph.history import bump_version
 from pullback.kernels.many_arrays import scale_arrays
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor
 
@@ -45,7 +45,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda":
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn_user("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from pullback.modes.anomaly_mode import set_anomaly_mode
+from pullback.modes.user_warnings import warn_user
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -25,11 +24,9 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        warnings.warn(
+        warn_user(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
-            "debugging.",
-            UserWarning,
-            stacklevel=2,
+            "debugging."
         )
 
     def __enter__(self) -> None:

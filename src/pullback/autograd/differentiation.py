@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node
 from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -43,7 +43,7 @@ def backward(
             "functorch.vjp instead (pullback.func.grad and .vjp) or call backward() outside of functorch transforms."
         )
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warn_user("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
@@ -54,12 +54,10 @@ def backward(
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
-        warnings.warn(
+        warn_user(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. Use autograd.grad, which returns the gradients instead, or set "
-            ".grad of the parameters to None once they are used.",
-            UserWarning,
-            stacklevel=3,
+            ".grad of the parameters to None once they are used."
         )
     grads = make_grads(roots, grad_tensors, is_grads_batched=False)
     keep_graph = create_graph if retain_graph is None else retain_graph
@@ -100,9 +98,11 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
-                      "gradient for other parts of the graph, please use torch.autograd.backward.",
-                      FutureWarning, stacklevel=2)  # fmt: skip
+        warn_user(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+        )
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from pullback.graph.views import check_view_modification, make_view
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import intercept
 from pullback.modes.switches import process, set_switch, switches
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, MULTI_OUTPUT
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -70,12 +70,11 @@ class Function(_SingleLevelFunction):
     boxed_grads_call = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn_user(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
             "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
             "PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -338,7 +337,7 @@ def _check_dirty(ctx: FunctionContext, output: Tensor, original: Tensor | None) 
         )
         if info is not None:
             raise RuntimeError(f"{message}: this one is a view that forward made.")
-        warnings.warn(f"{message}.", UserWarning, stacklevel=6)
+        warn_user(f"{message}.")
     elif info is not None:
         if ctx.output_count > 1:
             raise ViewModificationError(

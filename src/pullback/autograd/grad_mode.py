@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from pullback.modes.grad_mode import is_grad_enabled, restore_inference_mode, set_grad_mode, set_inference_mode
 from pullback.modes.switches import switches
+from pullback.modes.user_warnings import warn_user
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -43,12 +43,11 @@ class _ContextDecorator:
 def decorate(make: Callable[[], Any], function: Any) -> Any:
     """Run `function` inside of a manager that `make` makes for each call."""
     if inspect.isclass(function):
-        warnings.warn(
+        warn_user(
             "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions "
             f"or methods. To preserve the current behavior of class decoration, decorate the `__init__` method of "
             f"{function.__name__} instead.",
             FutureWarning,
-            stacklevel=3,
         )
         setattr(function, "__init__", decorate(make, function.__init__))  # noqa: B010  # mypy: a method
         return function

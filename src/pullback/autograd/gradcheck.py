@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from pullback.autograd.numerical_jacobian import (
     vector_jacobian,
 )
 from pullback.creation import zeros, zeros_like
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -83,10 +83,9 @@ class _Check:
         for index in self.positions:
             x = self.inputs[index]
             if str(x.dtype).rpartition(".")[2] not in ("float64", "complex128"):
-                warnings.warn(
+                warn_user(
                     f"Input #{index} requires gradient and is not a double precision floating point or complex. This check "
-                    "will likely fail if all the inputs are not of double precision floating point or complex. ",
-                    stacklevel=4,
+                    "will likely fail if all the inputs are not of double precision floating point or complex. "
                 )
             if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
                 raise RuntimeError(
@@ -460,4 +459,4 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"{name} is deprecated: it was part of PyTorch's private API", FutureWarning, stacklevel=3)
+    warn_user(f"{name} is deprecated: it was part of PyTorch's private API", FutureWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback.backend import array_module
@@ -14,6 +13,7 @@ from pullback.backend.naming import display_namespace
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
 from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -58,11 +58,9 @@ def _as_array_of_tensor(obj: Tensor, dtype: Dtype | None, copy: bool | None, req
         raise ValueError(f"can't alias tensor with dtype '{obj.dtype}' into dtype '{dtype}'.")
     result = obj.to(dtype) if changes else obj.clone() if copy else obj
     if requires_grad is None and obj.requires_grad:
-        warnings.warn(
+        warn_user(
             f"{display_namespace()}.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
-            "Pass requires_grad=True or False to say which is meant.",
-            UserWarning,
-            stacklevel=3,
+            "Pass requires_grad=True or False to say which is meant."
         )
     if requires_grad is False and result.requires_grad:
         return result.detach()
@@ -105,11 +103,9 @@ def from_numpy(ndarray: Any, /) -> Tensor:
             "array.copy().) "
         )
     if not ndarray.flags.writeable:
-        warnings.warn(
+        warn_user(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. Writing to this "
-            "tensor would change memory that its owner expects to stay the same: copy the array first.",
-            UserWarning,
-            stacklevel=2,
+            "tensor would change memory that its owner expects to stay the same: copy the array first."
         )
     return wrap(ndarray)
 
@@ -138,12 +134,10 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
             f"actual buffer length ({length} bytes)"
         )
     if memory.readonly:
-        warnings.warn(
+        warn_user(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. Writing to this "
             "tensor "
-            "is not possible: copy the buffer first.",
-            UserWarning,
-            stacklevel=2,
+            "is not possible: copy the buffer first."
         )
     return wrap(array_over_buffer(buffer, dtype.numpy_dtype, count, offset), requires_grad)
 

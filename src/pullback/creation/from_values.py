@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback.backend import array_module
@@ -14,6 +13,7 @@ from pullback.creation.options import dtype_option, show_creation, wrap
 from pullback.errors import not_a_bool
 from pullback.kernels.creation import array_from_values
 from pullback.modes.switches import process
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -31,11 +31,9 @@ def tensor(
         raise not_a_bool("tensor", "requires_grad", requires_grad)
     wanted = dtype_option("tensor", dtype)
     if isinstance(data, Tensor):
-        warnings.warn(
+        warn_user(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
         )
         if not has_values(data._array):
             copied: Any = data.detach().clone()
@@ -56,14 +54,16 @@ def lift_fresh(input: Tensor) -> Tensor:
 
 
 def plain_values(data: Any) -> Any:
-    """Nested sequences with tensors replaced by their values."""
+    """Nested sequences with tensors, which have one element each, replaced by their values."""
     if isinstance(data, Tensor):
         require_values(data._array)
-        if data._array.ndim == 0:
-            if data._requires_grad:
-                _warn_scalar()
-            return data._array[()]
-        return data._array
+        if data._array.size != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars: join tensors with torch.stack or torch.cat"
+            )
+        if data._requires_grad:
+            _warn_scalar()
+        return data._array.reshape(())[()]
     if isinstance(data, (list, tuple)):
         if all(type(item) in (int, float, bool, complex) for item in data):
             return data
@@ -78,11 +78,9 @@ def plain_values(data: Any) -> Any:
 
 
 def _warn_scalar() -> None:
-    warnings.warn(
+    warn_user(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-        "Consider using tensor.detach() first.",
-        UserWarning,
-        stacklevel=4,
+        "Consider using tensor.detach() first."
     )
 
 

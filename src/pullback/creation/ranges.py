@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
@@ -18,6 +17,7 @@ from pullback.kernels.creation import (
 )  # fmt: skip
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 
@@ -65,11 +65,9 @@ def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
     """As `arange`, but with the end included (deprecated in PyTorch)."""
-    warnings.warn(
+    warn_user(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=2,
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
     if end is None:
         start, end = 0, start

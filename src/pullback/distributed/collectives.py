@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -16,6 +15,7 @@ from pullback.distributed.errors import DistBackendError
 from pullback.distributed.process_group import ProcessGroup, group_of, rank_not_in_group
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp, kind_of, supports_complex
 from pullback.distributed.work import Work
+from pullback.modes.user_warnings import warn_user
 from pullback.typing import Array
 
 __all__ = [
@@ -29,9 +29,7 @@ def _outside(group: Any, name: str) -> bool:
     """Whether this process is not in the group, which is said once: the call then does nothing."""
     if not rank_not_in_group(group):
         return False
-    warnings.warn(
-        f"Running {name} on a global rank which does not belong to the given group.", UserWarning, stacklevel=3
-    )
+    warn_user(f"Running {name} on a global rank which does not belong to the given group.")
     return True
 
 

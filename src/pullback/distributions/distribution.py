@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.utils import lazy_property
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
@@ -52,9 +52,7 @@ class Distribution:
         try:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
-            warnings.warn(
-                f"{type(self)} does not define `arg_constraints`. Define it, or pass validate_args=False.", stacklevel=3
-            )
+            warn_user(f"{type(self)} does not define `arg_constraints`. Define it, or pass validate_args=False.")
             return
         for name, constraint in arg_constraints.items():
             is_derived = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
@@ -138,7 +136,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """Draw n samples; use `sample((n,))`."""
-        warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
+        warn_user("sample_n will be deprecated. Use .sample((n,)) instead")
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Any) -> Tensor:
@@ -185,9 +183,7 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
-                f"{type(self)} does not define `support`. Define it, or pass validate_args=False.", stacklevel=3
-            )
+            warn_user(f"{type(self)} does not define `support`. Define it, or pass validate_args=False.")
             return
         if not support.check(value).all():
             raise ValueError(

@@ -5,12 +5,12 @@ The functions stand in `kl_same_family`, `kl_between_families` and `kl_multivari
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from pullback.distributions.distribution import Distribution
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -49,11 +49,10 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     nearest_q = min(distances, key=lambda pair: distances[pair][::-1])
     if _KL_REGISTRY[nearest_p] is not _KL_REGISTRY[nearest_q]:
         names = [f"({p.__name__}, {q.__name__})" for p, q in (nearest_p, nearest_q)]
-        warnings.warn(
+        warn_user(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}): both {names[0]} and {names[1]} match. "
             f"Please register_kl({nearest_p[0].__name__}, {nearest_q[1].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _KL_REGISTRY[nearest_p]
 

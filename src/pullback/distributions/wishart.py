@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import pullback.functions as F
@@ -15,6 +14,7 @@ from pullback.distributions.exp_family import ExponentialFamily
 from pullback.distributions.multivariate_normal import _precision_to_scale_tril
 from pullback.distributions.utils import is_number, lazy_property
 from pullback.functions.grids import broadcast_shapes
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
@@ -78,10 +78,7 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         if self.df.lt(event_shape[-1]).any():
-            warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
-                stacklevel=2,
-            )
+            warn_user("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
         elif name == "covariance_matrix":
@@ -163,7 +160,7 @@ class Wishart(ExponentialFamily):
             is_due[positions] = self._is_singular(again)
             if not is_due.any():
                 return sample
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warn_user("Singular sample detected.")
         return sample
 
     def _is_singular(self, sample: Tensor) -> Tensor:

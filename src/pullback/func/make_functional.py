@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from pullback.func.functional_call import functional_call, stack_module_state
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -74,8 +74,7 @@ def combine_state_for_ensemble(
 
 
 def _warn(name: str, instead: str) -> None:
-    warnings.warn(
+    warn_user(
         f"We've integrated functorch into PyTorch. `functorch.{name}` is deprecated: use `torch.func.{instead}` instead.",
         FutureWarning,
-        stacklevel=3,
     )

@@ -13,6 +13,7 @@ from pullback.graph.overwriting import overwrite
 from pullback.kernels import clamping as kernels
 from pullback.kernels.overwriting import overwriting
 from pullback.modes.interception import interceptable
+from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_number_argument
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -96,11 +97,21 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
         raise TypeError(
             "where() received an invalid combination of arguments - got a condition and one of input and other: give both"
         )
+    _advise_of_bytes(condition)
     return G.where(condition, input, other, out=out)
+
+
+def _advise_of_bytes(condition: Any) -> None:
+    if isinstance(condition, TensorBase) and condition._array.dtype.char == "B":
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version "
+            "of PyTorch: use a condition of dtype bool."
+        )
 
 
 def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
     """Elements of this tensor where `condition` is true, of `other` elsewhere."""
+    _advise_of_bytes(condition)
     return G.where(condition, input, other)
 
 

@@ -32,6 +32,7 @@ from pullback.functions.shape import check_channels_last, format_name, is_contig
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import dispatch_operation, is_dispatching
 from pullback.modes.switches import process
+from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
 
@@ -94,6 +95,8 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def convert(input: Tensor, wanted: dtype) -> Tensor:
     """The tensor in another dtype, recorded only where the result can require grad."""
+    if input.dtype.is_complex and not wanted.is_complex and wanted is not bool_:
+        warn_once("Casting complex values to real discards the imaginary part: `x.real` says that it is meant.")
     if wanted.is_floating_point or wanted.is_complex:
         return G.to_copy(input, wanted.numpy_dtype)
     return G.to_integer(input, wanted.numpy_dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +12,7 @@ from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
 from pullback.modes.interception import interceptable
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_tensor_list, plain_number
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -86,10 +86,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if not given:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-            UserWarning, stacklevel=2,
-        )  # fmt: skip
+        warn_user("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")  # fmt: skip
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')

@@ -25,6 +25,7 @@ from pullback.kernels.indexing import positions_of
 from pullback.kernels.scattering import index_put_into
 from pullback.kernels.shape import expand
 from pullback.modes.switches import process
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int, missing_arguments, the_dim
 from pullback.tensor.foreign_arguments import any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
@@ -282,6 +283,8 @@ def _positions(item: Tensor, input: Tensor, dim: int) -> list[Tensor]:
     if array.dtype.kind == "b" or (array.dtype.kind == "u" and array.itemsize == 1):
         if not has_values(array):
             raise batched_mask()
+        if array.dtype.kind == "u":
+            warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         shape = input._array.shape[dim : dim + array.ndim]
         if shape != array.shape:
             wrong = next(i for i, n in enumerate(array.shape) if n != shape[i])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import pullback.functions as F
 from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.modes.switches import switches
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import STATE, TensorBase
 
@@ -28,11 +28,9 @@ def _only_element(self: Tensor) -> Any:
 
 def _warn_scalar(self: Tensor) -> None:
     if self._requires_grad:
-        warnings.warn(
+        warn_user(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-            "Consider using tensor.detach() first.",
-            UserWarning,
-            stacklevel=3,
+            "Consider using tensor.detach() first."
         )
 
 

@@ -18,6 +18,7 @@ from pullback.kernels.overwriting import write_value
 from pullback.kernels.shape import infer_shape, view_dtype
 from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
@@ -265,6 +266,11 @@ moveaxis = movedim
 
 def tensor_T(input: Tensor) -> Tensor:
     """A view with the dimensions reversed."""
+    if input._array.ndim not in (0, 2):
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated: `x.mT` transposes "
+            "batches of matrices, `x.permute(*range(x.ndim)[::-1])` reverses all dimensions."
+        )
     return G.permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pullback.generated as G
@@ -16,6 +15,7 @@ from pullback.backend.dtype import (
 )
 from pullback.creation.filled import ones
 from pullback.modes.interception import taken_whole
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -154,10 +154,10 @@ def _trimmed(call: str, signal: Any, envelope: Any, n_fft: int, center: bool, le
     G.check_envelope(envelope, call)
     result = signal / envelope
     if end > whole:
-        warnings.warn(
+        warn_user(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
-            "Please check your center and hop_length settings.", UserWarning, stacklevel=4,
-        )  # fmt: skip
+            "Please check your center and hop_length settings."
+        )
         result = G.constant_pad_nd(result, (0, end - whole), 0)
     return G.squeeze_dim(result, 0) if single else result
 

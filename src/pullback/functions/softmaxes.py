@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pullback.generated as G
 from pullback.functions.conversion import to
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import the_dim
 from pullback.tensor.tensor import Tensor
 
@@ -51,9 +51,8 @@ def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = N
 def _chosen_dim(name: str, input: Tensor, dim: Any, stacklevel: int) -> Any:
     if dim is not None:
         return dim
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
+    warn_user(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 

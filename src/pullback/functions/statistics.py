@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pullback.functions as P
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.modes.interception import interceptable
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
@@ -80,10 +80,9 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: float) -> N
                 break
             count *= shape[axis]
     if count - correction <= 0:
-        warnings.warn(
+        warn_user(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-            "(input numel divided by output numel).",
-            stacklevel=4,
+            "(input numel divided by output numel)."
         )
 
 
@@ -112,7 +111,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     if isinstance(freedom, TensorBase):
         freedom = P.clamp_min(freedom, 0)
     elif freedom <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0", stacklevel=2)
+        warn_user("cov(): degrees of freedom is <= 0")
         freedom = 0
     centered = rows - P.unsqueeze(center, 1)
     weighted = centered if weights is None else centered * weights

@@ -6,7 +6,6 @@ import builtins
 import functools
 import inspect
 import math
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from pullback.fx.graph import Graph
 from pullback.fx.graph_module import GraphModule
 from pullback.fx.node import Argument, map_aggregate
 from pullback.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.container import Sequential
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
@@ -225,10 +225,10 @@ class Tracer(TracerBase):
         elif type(value) in (bool, int, float):
             pullback._assert(proxy == value, message)
         elif type(value) is not str:
-            warnings.warn(
+            warn_user(
                 f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up to the "
-                "user to make sure that your inputs match the inputs you specialized the function with.", stacklevel=2,
-            )  # fmt: skip
+                "user to make sure that your inputs match the inputs you specialized the function with."
+            )
         return value
 
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:

@@ -6,8 +6,9 @@ Both stand in the node's `metadata`, as in PyTorch: `traceback_`, a list of form
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import TYPE_CHECKING
+
+from pullback.modes.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import traceback
@@ -58,7 +59,7 @@ def _traceback_of(node: Node) -> str:
 def _warn(message: str) -> None:
     """Warn; where warnings are errors, write instead: the error that is reported must not be replaced by its report."""
     try:
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn_user(message)
     except UserWarning:
         print(f"UserWarning: {message}", file=sys.stderr)
 

@@ -15,6 +15,7 @@ from pullback.graph.node import Node
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput, saved_tensor_handle, stale
 from pullback.modes.saved_tensor_hooks import current_hooks
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -132,9 +133,8 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The former name of saved_tensors."""
-        import warnings
 
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn_user("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     @property

@@ -21,6 +21,7 @@ from pullback.graph.renamed_node import renamed
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 _NEVER_RECORDED = frozenset({"logical_not", "logical_and", "logical_or", "logical_xor"})
@@ -297,11 +298,8 @@ def _grows_into(out: Any, shape: tuple[int, ...], tensor: Any) -> bool:
 
 
 def _warn_resize(out: Any, shape: tuple[int, ...]) -> None:
-    import warnings
 
-    warnings.warn(
+    warn_user(
         f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does not "
-        f"match the required output shape {list(shape)}. Pass an empty tensor, or one of the right shape, as out=.",
-        UserWarning,
-        stacklevel=4,
+        f"match the required output shape {list(shape)}. Pass an empty tensor, or one of the right shape, as out=."
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import inspect
-import warnings
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin
 
@@ -17,6 +16,7 @@ from pullback.jit import archive as _archive
 from pullback.jit.script_module import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule
 from pullback.jit.tracing import TracerWarning, is_tracing
 from pullback.jit.tracing import trace_program as _trace_program
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module as _Module
 from pullback.random import fork_rng as _fork_rng
 
@@ -53,7 +53,7 @@ class Error(Exception):
 
 
 def _deprecated(name: str, instead: str = "Please switch to `torch.compile` or `torch.export`.") -> None:
-    warnings.warn(f"`torch.jit.{name}` is deprecated. {instead}", DeprecationWarning, stacklevel=3)
+    warn_user(f"`torch.jit.{name}` is deprecated. {instead}", DeprecationWarning)
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:

@@ -7,12 +7,12 @@ the example is recorded, in which such values are constants, with a TracerWarnin
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pullback.fx import Graph, GraphModule, Tracer
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
 from pullback.overrides import TorchFunctionMode
 from pullback.tensor.tensor import Tensor
@@ -91,11 +91,10 @@ def trace_program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         program = trace_symbolically(function)
         program(*args, **kwargs)
     except Exception as error:  # whatever stand-ins cannot do, the recorded run does
-        warnings.warn(
+        warn_user(
             "Converting a tensor to a Python value might cause the trace to be incorrect: values that Python reads "
             f"become constants of the trace, whatever other inputs would give. What asked for a value: {error}",
             TracerWarning,
-            stacklevel=3,
         )
         with _tracing():
             program = _record_run(function, args, kwargs)

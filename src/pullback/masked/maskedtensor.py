@@ -8,13 +8,13 @@ It is loaded when it is first asked for: a subclass that overrides operations ma
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeGuard
 
 import pullback
 from pullback import functions
 from pullback.autograd.function import Function
 from pullback.masked.masked_text import masked_text
+from pullback.modes.user_warnings import warn_user
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.tensor.tensor import Tensor
 
@@ -66,17 +66,11 @@ class MaskedTensor(Tensor):
 
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> Any:
         _check_members(data, mask)
-        warnings.warn(
-            "The PyTorch API of MaskedTensors is in prototype stage and may change: see the module torch.masked.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user("The PyTorch API of MaskedTensors is in prototype stage and may change: see the module torch.masked.")
         if data.requires_grad:
-            warnings.warn(
+            warn_user(
                 "It is not recommended to create a MaskedTensor with a tensor that requires_grad. Its history is not "
-                "kept: pass data.detach().clone(), or call as_masked_tensor to keep it.",
-                UserWarning,
-                stacklevel=2,
+                "kept: pass data.detach().clone(), or call as_masked_tensor to keep it."
             )
         made = with_mask(Tensor.detach(data).clone(), mask.clone())
         return made.requires_grad_(requires_grad)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.random import Generator
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -68,9 +68,8 @@ def trunc_normal_(
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
-            stacklevel=2,
+        warn_user(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
     inside = distribution((b - mean) / std) - distribution((a - mean) / std)
     draw = _draw_normal if inside > 0.3 else _draw_by_density
@@ -187,7 +186,7 @@ def kaiming_uniform_(
 ) -> Tensor:  # fmt: skip
     """Fill with uniform numbers that keep the variance through rectifiers (He and others)."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warn_user("Initializing zero-element tensors is a no-op")
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -199,7 +198,7 @@ def kaiming_normal_(
 ) -> Tensor:  # fmt: skip
     """Fill with normal numbers that keep the variance through rectifiers (He and others)."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warn_user("Initializing zero-element tensors is a no-op")
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
@@ -248,11 +247,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     old_name = function.__name__.removesuffix("_")
 
     def warn_and_call(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(
-            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{function.__name__}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn_user(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{function.__name__}`.", FutureWarning)
         return function(*args, **kwargs)
 
     warn_and_call.__name__ = old_name

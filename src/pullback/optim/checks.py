@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.naming import typename
 from pullback.tensor.tensor import Tensor
 
@@ -19,9 +19,8 @@ def check_new_group(group: dict[str, Any], groups: list[dict[str, Any]], *, diff
             raise ValueError("can't optimize a non-leaf Tensor")
     own = {id(param) for param in params}
     if len(own) != len(params):
-        warnings.warn(
-            "optimizer contains a parameter group with duplicate parameters: each is updated as often as it is listed",
-            stacklevel=4,
+        warn_user(
+            "optimizer contains a parameter group with duplicate parameters: each is updated as often as it is listed"
         )
     if groups and ("param_names" in group) != ("param_names" in groups[0]):
         known = "with names" if "param_names" in groups[0] else "without names"

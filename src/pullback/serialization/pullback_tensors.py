@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from pullback.backend.device import device
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.mirror import mirror_of
 from pullback.backend.storage import strided_view, view_of_storage
+from pullback.modes.user_warnings import warn_user
 from pullback.serialization.rebuild import belongs_to_pullback, set_tensor_state
 from pullback.serialization.tensor_access import TensorDescription
 from pullback.serialization.torch_names import DTYPES
@@ -121,10 +121,9 @@ def user_state(tensor: Tensor) -> dict[str, object]:
 def _warn_of_hooks(tensor: Tensor) -> None:
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn_user(
                 f"backward hook {hook!r} on tensor will not be serialized. If that is as it should be, mark the "
-                "function with @torch.utils.hooks.unserializable_hook.",
-                stacklevel=2,
+                "function with @torch.utils.hooks.unserializable_hook."
             )
 
 

@@ -8,7 +8,6 @@ Note [Lazy version counters] in version_counter.py explains `_counter`.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,6 +25,7 @@ from pullback.modes.interception import (
     register_overriding_type,
 )
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
@@ -320,12 +320,10 @@ class Tensor(TensorBase):
         if self._grad is None and self._requires_grad and self._has_edge():
             extra = self._extra
             if extra is None or not extra.retains_grad:
-                warnings.warn(
+                warn_user(
                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
                     "won't be populated during autograd.backward(). Call .retain_grad() on it before backward() to "
-                    "keep its gradient, or read the .grad of the leaf it was computed from.",
-                    UserWarning,
-                    stacklevel=2,
+                    "keep its gradient, or read the .grad of the leaf it was computed from."
                 )
         return self._grad
 

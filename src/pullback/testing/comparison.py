@@ -7,7 +7,6 @@ mismatch carries the path of its leaf to the message.
 from __future__ import annotations
 
 import cmath
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -17,6 +16,7 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.backend import numpy_objects
 from pullback.backend.dtype import from_numpy_dtype, int64, promote_dtypes
 from pullback.creation import as_tensor, tensor
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 from pullback.testing.tolerances import Tolerances, choose_tolerances, find_matches
 
@@ -63,10 +63,9 @@ def assert_allclose(
     msg: str = "",
 ) -> None:
     """Compare as `assert_close` does, without regard to dtype and device, and with NaN equal to NaN."""
-    warnings.warn(
+    warn_user(
         "`torch.testing.assert_allclose()` is deprecated. Please use `torch.testing.assert_close()` instead.",
         FutureWarning,
-        stacklevel=2,
     )
     actual, expected = (side if isinstance(side, Tensor) else tensor(side) for side in (actual, expected))
     assert_close(

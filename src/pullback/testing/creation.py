@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import pullback
 from pullback.backend.dtype import bool_, int64
 from pullback.creation import empty
+from pullback.modes.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from pullback.tensor.tensor import Tensor
@@ -90,11 +90,10 @@ def _draw_floating(shape: tuple[int, ...], dtype: Any, device: Any, low: float |
     limits = pullback.finfo(dtype)
     start, stop = _choose_range(dtype, low, high, _FLOATING_RANGE, (limits.min, limits.max))
     if start == stop:
-        warnings.warn(
+        warn_user(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated. "
             "Use `torch.full(...)` instead.",
             FutureWarning,
-            stacklevel=4,
         )
     result: Any = empty(shape, dtype=dtype, device=device)
     target = pullback.view_as_real(result) if dtype.is_complex else result

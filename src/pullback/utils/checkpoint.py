@@ -7,7 +7,6 @@ holder that backward unpacks runs the region again, and the tensors it saves the
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from pullback.autograd.function import Function
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.autograd.graph import saved_tensors_hooks
 from pullback.engine.engine import current_graph_task
+from pullback.modes.user_warnings import warn_user
 from pullback.random import get_rng_state, set_rng_state
 from pullback.tensor.tensor import Tensor
 from pullback.utils.selective_checkpoint import (
@@ -111,7 +111,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def check_backward_validity(inputs: Sequence[Any]) -> None:
     """Warn if no input requires grad: the reentrant variant gives no gradients then."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn_user("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
@@ -397,10 +397,9 @@ def checkpoint(
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        warnings.warn(
+        warn_user(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. The default is the reentrant "
-            "variant for now; use_reentrant=False is recommended.",
-            stacklevel=2,
+            "variant for now; use_reentrant=False is recommended."
         )
         use_reentrant = True
     if use_reentrant:
@@ -463,10 +462,9 @@ def checkpoint_sequential(
 ) -> Any:
     """Run a sequence of modules in `segments` checkpointed pieces, the last one without a checkpoint."""
     if use_reentrant is None:
-        warnings.warn(
+        warn_user(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended.",
-            stacklevel=2,
+            "use_reentrant=False is recommended."
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)

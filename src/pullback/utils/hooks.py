@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pullback.graph.removable_handle import RemovableHandle
+from pullback.modes.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from pullback.tensor.tensor import Tensor
@@ -28,8 +28,7 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn of every hook of a tensor that saving it would lose."""
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, _UNSERIALIZABLE):
-            warnings.warn(
+            warn_user(
                 f"backward hook {hook!r} on tensor will not be serialized. If this is expected, you can decorate the "
-                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning"
             )

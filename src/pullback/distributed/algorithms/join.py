@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from pullback.distributed import collectives
 from pullback.distributed.coalescing import broadcast_together
 from pullback.distributed.process_group import ProcessGroup, group_of
 from pullback.distributed.reduce_operation import ReduceOp
+from pullback.modes.user_warnings import warn_user
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 
@@ -141,10 +141,9 @@ class Join:
             is_last = False
             passes += 1
             if passes == 1000:
-                warnings.warn(
+                warn_user(
                     "Detected uneven input skew of greater than 1000. This means that a rank runs ahead of another by more "
-                    "than 1000 passes: divide the data more evenly.",
-                    stacklevel=3,
+                    "than 1000 passes: divide the data more evenly."
                 )
             for hook in self._hooks:
                 hook.main_hook()

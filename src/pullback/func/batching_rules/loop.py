@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
 from pullback.func.vmap_level import VmapLevel
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -15,11 +15,9 @@ def loop(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], 
     """Run `function` on each example, with a warning that this is slow; or refuse, if the level wants no loops."""
     if not level.loops:
         raise NotImplementedError(f"vmap: {function.__name__} has no batching rule")
-    warnings.warn(
+    warn_user(
         f"There is a performance drop because we have not yet implemented the batching rule for aten::{function.__name__}. "
-        "It runs once for each example of the batch.",
-        UserWarning,
-        stacklevel=5,
+        "It runs once for each example of the batch."
     )
     return quiet_loop(level, function, args, kwargs)
 

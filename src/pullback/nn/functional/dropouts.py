@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from pullback import functions
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -43,18 +42,16 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop whole channels of (N, C, H, W)."""
     if input.dim() not in (3, 4):
-        warnings.warn(
+        warn_user(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in "
             "an error in "
-            "a future release. Give it (N, C, H, W), or use dropout for elements.",
-            stacklevel=2,
+            "a future release. Give it (N, C, H, W), or use dropout for elements."
         )
     if input.dim() == 3:
-        warnings.warn(
+        warn_user(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
             "desired: "
-            "(N, C, L). Use dropout1d for this.",
-            stacklevel=2,
+            "(N, C, L). Use dropout1d for this."
         )
     return _apply("feature_dropout", input, p, training, inplace)
 
@@ -62,11 +59,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     if input.dim() not in (4, 5):
-        warnings.warn(
+        warn_user(
             f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in "
             "an error in "
-            "a future release. Give it (N, C, D, H, W), or use dropout for elements.",
-            stacklevel=2,
+            "a future release. Give it (N, C, D, H, W), or use dropout for elements."
         )
     return _drop_channels(input, p, training, inplace, batched=input.dim() == 5)
 

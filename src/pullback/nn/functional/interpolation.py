@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import pullback.generated as G
 from pullback import functions
 from pullback.functions.memory_formats import in_format_of
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -130,23 +130,19 @@ def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
     """As `interpolate`, which it is an older name of."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warn_user("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As `interpolate` with mode 'nearest'."""
-    warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
-    )
+    warn_user("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As `interpolate` with mode 'bilinear' and aligned corners."""
-    warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
-    )
+    warn_user("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -164,10 +160,9 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(
+        warn_user(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
-            "align_corners=True for the old one.",
-            stacklevel=2,
+            "align_corners=True for the old one."
         )
     _check_grid(input, grid, mode)
     operation = G.grid_sampler_2d if input._array.ndim == 4 else G.grid_sampler_3d
@@ -221,9 +216,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     if any(n <= 0 for n in sizes):
         raise ValueError(f"Expected non-zero, positive output size. Got {list(sizes)}")
     if align_corners is None:
-        warnings.warn(
+        warn_user(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
-            "align_corners=True for the old one.",
-            stacklevel=2,
+            "align_corners=True for the old one."
         )
     return G.affine_grid_generator(theta, sizes, bool(align_corners))

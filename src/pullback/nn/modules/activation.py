@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from pullback import creation
+from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional as F
 from pullback.nn import init
 from pullback.nn.modules.module import Module
@@ -83,14 +83,10 @@ class Hardtanh(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         if min_value is not None:
-            warnings.warn(
-                "keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning, stacklevel=2
-            )
+            warn_user("keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning)
             min_val = min_value
         if max_value is not None:
-            warnings.warn(
-                "keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning, stacklevel=2
-            )
+            warn_user("keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning)
             max_val = max_value
         if max_val <= min_val:
             raise AssertionError("max_val must be greater than min_val")

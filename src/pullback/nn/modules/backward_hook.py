@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pullback.autograd.function import Function
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -129,10 +129,9 @@ class BackwardHook:
     def _call_without_grad_inputs(self, grad_outputs: tuple[Any, ...]) -> None:
         nothing = (None,) * self.n_inputs
         if self.user_hooks:
-            warnings.warn(
+            warn_user(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-                "require gradients: it gets None for them.",
-                stacklevel=2,
+                "require gradients: it gets None for them."
             )
         for user_hook in self.user_hooks:
             returned = user_hook(self.module, nothing, grad_outputs)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional as F
 from pullback.nn.modules.batchnorm import _LazyNormBase, _NormBase
 from pullback.tensor.tensor import Tensor
@@ -52,7 +52,7 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={feature_dim} to match num_features ({self.num_features}), but got: "
                     f"{input.size(feature_dim)}."
                 )
-            warnings.warn(message, stacklevel=2)
+            warn_user(message)
         if input.dim() == self.batched_dim - 1:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional as F
 from pullback.nn.modules.distance import PairwiseDistance
 from pullback.nn.modules.linear import Linear
@@ -27,9 +27,7 @@ def _legacy_reduction(size_average: Any, reduce: Any) -> str:
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = "none" if not reduce else "mean" if size_average else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
-    )
+    warn_user(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction
 
 
@@ -84,10 +82,8 @@ class NLLLoss2d(NLLLoss):
     """Old name of NLLLoss."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
-            FutureWarning,
-            stacklevel=2,
+        warn_user(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.", FutureWarning
         )
         super().__init__(*args, **kwargs)
 

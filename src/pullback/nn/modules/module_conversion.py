@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32, float64
 from pullback.creation import empty_like
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
@@ -64,10 +64,9 @@ class ModuleConversion:
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted}"
             )
         if wanted.is_complex:
-            warnings.warn(
+            warn_user(
                 "Complex modules are a new feature in PyTorch: layers that compare or order their values refuse complex "
-                "parameters.",
-                stacklevel=2,
+                "parameters."
             )
         return self._apply(lambda t: t.to(wanted) if _is_inexact(t) else t)
 

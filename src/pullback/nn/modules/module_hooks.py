@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.backward_hook import BackwardHook
 from pullback.tensor.tensor import Tensor
 from pullback.utils.hooks import RemovableHandle
@@ -161,10 +161,9 @@ class ModuleHooks:
             raise
         if backward_hook is not None:
             if not isinstance(result, (Tensor, tuple)):
-                warnings.warn(
+                warn_user(
                     "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors: "
-                    f"{type(self).__name__} returned {type(result)}",
-                    stacklevel=3,
+                    f"{type(self).__name__} returned {type(result)}"
                 )
             result = backward_hook.setup_output_hook(result)
         self._attach_non_full_hooks(args, result)
@@ -212,10 +211,9 @@ class ModuleHooks:
                 if replaced is not None:
                     result = replaced
             except Exception as error:
-                warnings.warn(
+                warn_user(
                     f"module forward hook with ``always_call=True`` raised an exception after forward had raised one, "
-                    f"which goes on: {error!s}",
-                    stacklevel=4,
+                    f"which goes on: {error!s}"
                 )
 
     def _make_backward_hook(self) -> BackwardHook | None:
@@ -242,22 +240,20 @@ class ModuleHooks:
 def _warn_of_several_nodes(args: tuple[Any, ...], result: Any, node: Any) -> None:
     """The old kind of hook sees one node's inputs, which are the module's only if it is the only node."""
     if not isinstance(result, Tensor):
-        warnings.warn(
+        warn_user(
             "Using non-full backward hooks on a Module that does not return a single Tensor is deprecated: the hook sees "
             "the last node of the first tensor only. Use register_full_backward_hook.",
             FutureWarning,
-            stacklevel=5,
         )
         return
     inputs = {arg.grad_fn for arg in args if isinstance(arg, Tensor) and arg.grad_fn is not None}
     behind = {function for function, _ in node.next_functions if function is not None}
     leaves = {f for f in behind if f.name() == "torch::autograd::AccumulateGrad" or hasattr(f, "variable")}
     if (behind - leaves) - inputs:
-        warnings.warn(
+        warn_user(
             "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated: the hook "
             "sees the inputs of the last node, not the module's. Use register_full_backward_hook.",
             FutureWarning,
-            stacklevel=5,
         )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import pullback.functions as F
 from pullback import creation
+from pullback.modes.user_warnings import warn_user
 from pullback.nn import init
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
@@ -27,10 +27,9 @@ def _check_sizes(hidden_size: Any, num_layers: int, dropout: Any, proj_size: int
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(
+        warn_user(
             "dropout option adds dropout after all but last recurrent layer: it does nothing here, with "
-            f"dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
+            f"dropout={dropout} and num_layers={num_layers}"
         )
     if not isinstance(hidden_size, int):
         raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")

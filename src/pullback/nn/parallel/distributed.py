@@ -6,12 +6,12 @@ The averaging itself is in `pullback.distributed.reducer`; this class keeps modu
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
@@ -156,7 +156,7 @@ class DistributedDataParallel(Module):
         self.reducer.register_hook(self.process_group, named[comm_hook_type.name])
 
     def _set_static_graph(self) -> None:
-        warnings.warn("pass static_graph=True to DistributedDataParallel instead", stacklevel=2)
+        warn_user("pass static_graph=True to DistributedDataParallel instead")
         self.static_graph = self.reducer.static_graph = True
 
     # Uneven inputs.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.graph.history import bump_version
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -76,7 +76,7 @@ def clip_grad_norm_(
         is_generator = not isinstance(parameters, (list, tuple))
         parameters = list(parameters)
         if is_generator and not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+            warn_user("`parameters` is an empty generator, no gradient clipping will occur.")
     grads = [p._grad for p in _listed(parameters) if p._grad is not None]
     total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
@@ -88,10 +88,8 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Any:  # fmt: skip
     """Old name of `clip_grad_norm_`."""
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
+    warn_user(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from pullback.modes.user_warnings import warn_user
 
 __all__ = ["functional_call"]
 
@@ -29,9 +30,8 @@ def functional_call(
     """Old place of `pullback.func.functional_call`."""
     from pullback.func.functional_call import functional_call as call  # lazy: func is beside nn
 
-    warnings.warn(
+    warn_user(
         "`torch.nn.utils.stateless.functional_call` is deprecated: `torch.func.functional_call` takes the same arguments.",
         FutureWarning,
-        stacklevel=2,
     )
     return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.nn.utils.norm_except_dim import norm_except_dim, weight_from_norm
 
@@ -55,10 +55,9 @@ class WeightNorm:
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Learn norm and direction of a weight apart from each other."""
-    warnings.warn(
+    warn_user(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     WeightNorm.apply(module, name, dim)
     return module

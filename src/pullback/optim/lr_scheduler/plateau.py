@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.optim.lr_scheduler.scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler, plain_copy, update_value
 from pullback.optim.optimizer import Optimizer
 
@@ -60,7 +60,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn_user(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = epoch
         if self._is_better(current, self.best):
             self.best = current

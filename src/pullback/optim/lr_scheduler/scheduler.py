@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import types
-import warnings
 import weakref
 from functools import partial, wraps
 from typing import Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor
 
@@ -95,8 +95,7 @@ class LRScheduler:
 
     def _warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                          UserWarning, stacklevel=3)  # fmt: skip
+            warn_user("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")  # fmt: skip
 
     def _current_lrs(self) -> list[Any]:
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -107,7 +106,7 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn_user(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
@@ -129,18 +128,14 @@ class LRScheduler:
     def _warn_of_order(self) -> None:
         step = self.optimizer.step
         if not hasattr(step, "_wrapped_by_lr_sched"):
-            warnings.warn(
+            warn_user(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization: whether "
-                "it runs before `lr_scheduler.step()`, as it should, is not known.",
-                UserWarning,
-                stacklevel=3,
+                "it runs before `lr_scheduler.step()`, as it should, is not known."
             )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
+            warn_user(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first rate of the schedule is never "
-                "used. Call `optimizer.step()` first.",
-                UserWarning,
-                stacklevel=3,
+                "used. Call `optimizer.step()` first."
             )
 
 

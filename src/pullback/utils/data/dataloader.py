@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pullback.modes.user_warnings import warn_user
 from pullback.utils.data.collate import default_collate, default_convert
 from pullback.utils.data.dataloader_iter import (
     _BaseDataLoaderIter,
@@ -200,11 +200,10 @@ class DataLoader(Generic[_T_co]):
         """Warn if there are more workers than processors this process may use."""
         processors = _count_processors()
         if processors is not None and self.num_workers > processors:
-            warnings.warn(
+            warn_user(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
                 f"of worker in current system is {processors}, the number of processors that this process may use. "
-                "More workers than that compete with each other and with the main process.",
-                stacklevel=3,
+                "More workers than that compete with each other and with the main process."
             )
 
 

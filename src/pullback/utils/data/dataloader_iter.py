@@ -6,10 +6,10 @@ See Note [What an iterator draws].
 from __future__ import annotations
 
 import multiprocessing
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pullback.modes.user_warnings import warn_user
 from pullback.utils.data.datapipes.datapipe import IterDataPipe
 from pullback.utils.data.datapipes.settings import apply_seeds
 from pullback.utils.data.exception_wrapper import ExceptionWrapper
@@ -82,10 +82,9 @@ class _BaseDataLoaderIter(Iterator[Any]):
         remedy = ""
         if self._num_workers > 0:
             remedy = " Each worker iterates a copy of the dataset: divide the samples by get_worker_info()."
-        warnings.warn(
+        warn_user(
             f"Length of IterableDataset {self._dataset} was reported to be {claimed} (when accessing len(dataloader)), "
-            f"but {self._num_yielded} samples have been fetched.{remedy}",
-            stacklevel=3,
+            f"but {self._num_yielded} samples have been fetched.{remedy}"
         )
 
     def __len__(self) -> int:
@@ -227,12 +226,10 @@ def _default_context() -> Any:
 
 def _explain_pin_memory(device: str) -> None:
     if device:
-        warnings.warn(
+        warn_user(
             f"pin_memory_device is deprecated, and pin_memory_device='{device}' is ignored: the accelerator in use "
-            "decides.",
-            stacklevel=5,
+            "decides."
         )
-    warnings.warn(
-        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
-        stacklevel=5,
+    warn_user(
+        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
     )

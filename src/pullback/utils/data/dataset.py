@@ -8,11 +8,11 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pullback
+from pullback.modes.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from pullback.backend.random import Generator
@@ -175,9 +175,7 @@ class ConcatDataset(Dataset[_T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        warnings.warn(
-            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", category=FutureWarning, stacklevel=2
-        )
+        warn_user("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning)
         return self.cumulative_sizes
 
 
@@ -250,9 +248,7 @@ def random_split(
     counts = _lengths_of_fractions(lengths, total) if _are_fractions(lengths) else list(lengths)
     for position, count in enumerate(counts):
         if count == 0:
-            warnings.warn(
-                f"Length of split at index {position} is 0. This might result in an empty dataset.", stacklevel=2
-            )
+            warn_user(f"Length of split at index {position} is 0. This might result in an empty dataset.")
     if sum(counts) != total:
         raise ValueError(
             "Sum of input lengths does not equal the length of the input dataset! "

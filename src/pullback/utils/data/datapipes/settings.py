@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from pullback.backend.random import Generator
+from pullback.modes.user_warnings import warn_user
 from pullback.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 from pullback.utils.data.sampler import draw_seed
 
@@ -30,10 +30,9 @@ def apply_shuffle(pipe: Any, shuffle: bool) -> None:
     for link in found:
         link.set_shuffle(shuffle)
     if shuffle and not found:
-        warnings.warn(
+        warn_user(
             "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Put one where the order is to "
-            "change, with .shuffle().",
-            stacklevel=4,
+            "change, with .shuffle()."
         )
 
 
