@@ -97,6 +97,12 @@ _ELSEWHERE = {
     "set_rng_state": "pullback.random",
     "save": "pullback.serialization",
     "load": "pullback.serialization",
+    **dict.fromkeys(
+        "quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel dequantize per_tensor_affine "
+        "per_channel_affine _make_per_tensor_quantized_tensor fake_quantize_per_tensor_affine "
+        "fake_quantize_per_channel_affine".split(),
+        "pullback.quantized_tensors",
+    ),
     **dict.fromkeys("_conj _conj_physical _neg_view".split(), "pullback.functions.complex_views"),
     "set_printoptions": "pullback.tensor.formatting",
     "install_as_torch": "pullback.as_torch",

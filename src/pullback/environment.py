@@ -9,7 +9,7 @@ from typing import Any
 from pullback import native
 from pullback.backend.blas import set_blas_threads
 from pullback.backend.device import CPU, META, device, usable_device
-from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, set_default_dtype
+from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, qint8, qint32, quint8, set_default_dtype
 from pullback.backend.naming import display_namespace
 from pullback.errors import wrong_type
 from pullback.functions import storages
@@ -31,6 +31,9 @@ __all__ = [
     "iinfo",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
+    "qint8",
+    "qint32",
+    "quint8",
     "set_printoptions",
 ]
 

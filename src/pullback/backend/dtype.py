@@ -128,6 +128,10 @@ float8_e8m0fnu = dtype("float8_e8m0fnu", None, _FLOAT)
 complex32 = dtype("complex32", None, _COMPLEX, "chalf")
 complex64 = dtype("complex64", np.dtype(np.complex64), _COMPLEX, "cfloat")
 complex128 = dtype("complex128", np.dtype(np.complex128), _COMPLEX, "cdouble")
+# Integers that stand for other numbers; see quantized_tensors.py.
+quint8 = dtype("quint8", np.dtype(np.uint8), _INT)
+qint8 = dtype("qint8", np.dtype(np.int8), _INT)
+qint32 = dtype("qint32", np.dtype(np.int32), _INT)
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64, complex32, complex64, complex128)  # fmt: skip

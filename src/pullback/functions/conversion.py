@@ -166,6 +166,11 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     return to(input, other.dtype)
 
 
+def dequantize(input: Tensor) -> Tensor:
+    """The tensor in float32: what is not quantized stands for its own numbers."""
+    return to(input, float32)
+
+
 def method_cpu(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
     return to(input, "cpu") if input.is_meta else input

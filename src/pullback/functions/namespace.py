@@ -13,7 +13,7 @@ FILES = {
     "comparison": "equal allclose eq_ ne_ lt_ le_ gt_ ge_ not_equal_ less_ less_equal_ greater_ greater_equal_",
     "complex_numbers": "complex polar abs_ conj_physical",
     "complex_views": "NegViewBackward0 conj real imag view_as_real resolve_conj resolve_neg is_conj is_neg",
-    "conversion": "item tolist numpy to convert type type_as method_cpu method_cuda double float half method_bfloat16 long int short char byte bool chalf cfloat cdouble get_device is_complex is_floating_point is_signed",
+    "conversion": "item tolist numpy to convert type type_as dequantize method_cpu method_cuda double float half method_bfloat16 long int short char byte bool chalf cfloat cdouble get_device is_complex is_floating_point is_signed",
     "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc",
     "ctc": "ctc_loss",
     "decompositions": "linalg_cholesky linalg_cholesky_ex linalg_qr qr geqrf linalg_svd linalg_svdvals svd linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_lu linalg_lu_factor linalg_lu_factor_ex lu_unpack lu linalg_ldl_factor linalg_ldl_factor_ex orgqr",

@@ -165,6 +165,12 @@ def format_sparse(
     return _append_suffixes(text, suffixes, len(prefix)) + ")"
 
 
+def format_quantized(array: Array, facts: Sequence[str]) -> str:
+    """Write a quantized tensor: the numbers it stands for, and its facts (`size=...`, `scale=...`)."""
+    prefix = "tensor("
+    return _append_suffixes(prefix + format_values(array, len(prefix)), facts, len(prefix)) + ")"
+
+
 def _shows_size(array: Array, is_meta: bool) -> bool:
     if is_meta:
         return True
