@@ -20,6 +20,25 @@ is written by `python -m tools.compatibility` from these comparisons.
 """
 
 
+_ON_PURPOSE = """
+## Where pullback differs on purpose
+
+These give another value than PyTorch 2.13, because that of pullback is the right one or the more useful.
+
+| program | PyTorch | pullback | why |
+|---|---|---|---|
+| `F.gelu(torch.tensor(inf))` | nan | inf | the limit of x ndtr(x) |
+| gradient of `torch.polar(x, angle).abs()` at x = -2 | 1 | -1 | the slope of the magnitude of a negative number |
+| `torch.tensor([1 + 2j]) + inf` | inf+nanj | inf+2j | a real number has no imaginary part to add |
+| `torch.tensor([0j]) ** torch.tensor([0j])` | nan+nanj | 1+0j | as for real numbers, and as PyTorch's own `tensor ** 0j` |
+| gradient of `torch.remainder(7, x)` | not implemented | minus the rounded quotient | as of a tensor in place of 7 |
+| second derivative of `F.hardsigmoid` | not implemented | 0 | as of the other kinked activations |
+| third derivative of `F.layer_norm` and `F.batch_norm` | statistics count as constants | exact | differences agree with it |
+| gradient of `as_strided_scatter` for its input | of overwritten elements | of the others | only these are read |
+| `F.layer_norm` where the variance overflows | nan or 0 by the length of a row | nan | zeros would hide it |
+"""
+
+
 def table() -> str:
     """The page."""
     sys.path[:0] = [str(ROOT), str(ROOT / "src")]
@@ -43,7 +62,7 @@ def table() -> str:
     lines = [_INTRODUCTION, f"{same} of {len(rows)} rows are the same.\n"]
     for heading, entries in sorted(sections.items(), key=lambda item: int(item[0].split(":")[0].split()[-1])):
         lines += [f"## {heading}\n", "| row | behaviour | state |", "|--:|---|---|", *entries, ""]
-    return "\n".join(lines)
+    return "\n".join(lines) + _ON_PURPOSE
 
 
 def main(arguments: list[str]) -> int:

@@ -191,8 +191,10 @@ def test_a_wrong_rendering_is_found_by_the_check(
     shutil.copytree(command.SOURCE, copy, ignore=shutil.ignore_patterns("*.so", "__pycache__", "nn", "func", "optim"))
     loops = copy / "native" / "elementwise_loops.h"
     text = loops.read_text()
-    assert "(grad * (((REAL)1 - result) * result))" in text
-    loops.write_text(text.replace("(grad * (((REAL)1 - result) * result))", "(grad * (((REAL)1 + result) * result))"))
+    assert "(output_grad * (((REAL)1 - output) * output))" in text
+    loops.write_text(
+        text.replace("(output_grad * (((REAL)1 - output) * output))", "(output_grad * (((REAL)1 + output) * output))")
+    )
     monkeypatch.setattr(command, "ROOT", tmp_path)
     monkeypatch.setattr(command, "SOURCE", copy)
     monkeypatch.setattr(command.generate, "__defaults__", (copy,))

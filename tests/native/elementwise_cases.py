@@ -25,7 +25,14 @@ NUMBERS: dict[str, tuple[float, ...]] = {
 TEXTS = {"approximate": ("none", "tanh"), "rounding_mode": ("floor", "trunc")}
 # Where terms cancel, as in 1 - input * input near 1, the compiled kernel rounds less: factors of the tolerance.
 CANCELLING = dict.fromkeys(
-    ("acos_grad_of_input", "acosh_grad_of_input", "asin_grad_of_input", "atanh_grad_of_input", "sinc_grad_of_input"),
+    (
+        "acos_grad_of_input",
+        "acosh_grad_of_input",
+        "asin_grad_of_input",
+        "atanh_grad_of_input",
+        "gelu_backward",
+        "sinc_grad_of_input",
+    ),
     1000,
 )
 # Whose references lay out reversed arrays, or two arrays, in their own way.

@@ -12,7 +12,7 @@ def relu(grad: Tensor, *, result: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float", backward="sigmoid_backward(grad, result)")
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj((1 - result) * result))
+    return wrt(input=F.sigmoid_backward(grad, result))
 
 
 @elementwise(
@@ -21,7 +21,7 @@ def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     backward="log_sigmoid_backward(grad, input, exp(neg(abs(input))))",
 )
 def logsigmoid(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.small_sigmoid(-input))
+    return wrt(input=F.log_sigmoid_backward(grad, input))
 
 
 @elementwise(in_place=True, backward="silu_backward(grad, input)")
@@ -36,52 +36,52 @@ def mish(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, backward="gelu_backward(grad, input, approximate=approximate)")
 def gelu(grad: Tensor, input: Tensor, approximate: str) -> Pullback:
-    return wrt(input=grad * (F.gelu_slope(input) if approximate == "none" else F.gelu_tanh_slope(input)))
+    return wrt(input=F.gelu_backward(grad, input, approximate))
 
 
 @elementwise(backward="softplus_backward(grad, input, beta, threshold)")
 def softplus(grad: Tensor, input: Tensor, beta: Scalar, threshold: Scalar) -> Pullback:
-    return wrt(input=F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input * beta)))
+    return wrt(input=F.softplus_backward(grad, input, beta, threshold))
 
 
 @elementwise(backward="softshrink_backward(grad, input, lambd)")
 def softshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
-    return wrt(input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input))
+    return wrt(input=F.softshrink_backward(grad, input, lambd))
 
 
 @elementwise(backward="hardshrink_backward(grad, input, lambd)")
 def hardshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
-    return wrt(input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input))
+    return wrt(input=F.hardshrink_backward(grad, input, lambd))
 
 
 @elementwise(in_place=True, backward="hardtanh_backward(grad, input, min_val, max_val)")
 def hardtanh(grad: Tensor, input: Tensor, min_val: Scalar, max_val: Scalar) -> Pullback:
-    return wrt(input=F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_val), grad), input))
+    return wrt(input=F.hardtanh_backward(grad, input, min_val, max_val))
 
 
 @elementwise(in_place=True, backward="hardsigmoid_backward(grad, input)")
 def hardsigmoid(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad / 6), input))
+    return wrt(input=F.hardsigmoid_backward(grad, input))
 
 
 @elementwise(in_place=True, backward="hardswish_backward(grad, input)")
 def hardswish(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.5), grad)))
+    return wrt(input=F.hardswish_backward(grad, input))
 
 
 @elementwise(in_place=True, backward="elu_backward(grad, alpha, scale, input_scale, False, input)")
 def elu(grad: Tensor, input: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Pullback:
-    return wrt(input=F.elu_grad(grad, input, alpha, scale, input_scale))
+    return wrt(input=F.elu_backward(grad, input, alpha, scale, input_scale))
 
 
 @elementwise(in_place=True)
 def celu(grad: Tensor, input: Tensor, alpha: Scalar) -> Pullback:
-    return wrt(input=F.elu_grad(grad, input, alpha, 1, 1 / alpha))
+    return wrt(input=F.elu_backward(grad, input, alpha, 1, 1 / alpha))
 
 
 @elementwise(in_place=True, backward="leaky_relu_backward(grad, input, negative_slope, False)")
 def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
-    return wrt(input=F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slope)), input))
+    return wrt(input=F.leaky_relu_backward(grad, input, negative_slope))
 
 
 @elementwise(
@@ -89,7 +89,7 @@ def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
 )
 def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(
-        input=F.where(input > 0, grad, weight * grad),
+        input=F.tied_to(F.where(input > 0, grad, weight * grad), input),
         weight=F.drop_where(input > 0, input * grad),
     )
 
@@ -101,7 +101,7 @@ def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
 
 @elementwise(in_place=True, backward="threshold_backward(grad, input, threshold)")
 def threshold(grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
-    return wrt(input=F.tied_to(F.drop_where(input <= threshold, grad), input))
+    return wrt(input=F.threshold_backward(grad, input, threshold))
 
 
 @general(out=False, backward="glu_backward(grad, input, dim)")

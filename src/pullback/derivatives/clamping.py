@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, wrt
+from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, general, tangent, wrt
 
 
 @elementwise
@@ -10,9 +10,14 @@ def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pull
     return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
 
 
-@elementwise(out=False)
-def tied_to(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=grad, other=F.zeros_of(grad))
+@general(out=False, structure="leading")
+def tied(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
+    return wrt(input=grad, other=F.to_dtype(F.zeros_in_shape(grad, other.shape), other.dtype))
+
+
+@tangent
+def tied_tangent(input_tangent: Tensor) -> Tensor:
+    return input_tangent
 
 
 @elementwise

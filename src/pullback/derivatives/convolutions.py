@@ -17,7 +17,7 @@ def convolution(
     return wrt(
         input=F.convolution_back(grad, weight, input.shape, stride, padding, dilation, transposed, groups),
         weight=F.convolution_weight_back(grad, input, weight.shape, stride, padding, dilation, transposed, groups),
-        bias=F.sum_over_channels(grad),
+        bias=F.tied_to(F.tied_to(F.sum_over_channels(grad), input), weight),
     )
 
 

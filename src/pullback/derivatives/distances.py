@@ -34,7 +34,7 @@ def pair_rows(input: Tensor, which: int) -> None: ...
 def largest_share(input: Tensor, largest: Tensor) -> None: ...
 
 
-@multilinear(out=False)
+@multilinear(out=False, edges=("input1", "weight", "input2"))
 def trilinear(grad: Tensor, input1: Tensor, input2: Tensor, weight: Tensor) -> Pullback:
     return wrt(
         input1=F.trilinear_back_first(grad, input2, weight),

@@ -10,6 +10,7 @@ from pullback.rules import F, Pullback, Tensor, general, wrt
 @general(
     node="MkldnnRnnLayerBackward0", outputs=("output", "hidden", "cell", "gates", "hidden_before", "cell_before"),
     differentiable=(True, True, True, False, False, False), out=False,
+    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0", "c0"),
 )  # fmt: skip
 def lstm_layer(
     grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, input: Tensor, h0: Tensor, c0: Tensor,

@@ -22,12 +22,12 @@ def tan(grad: Tensor, *, result: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float")
 def asin(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.rsqrt(1 - input * input)))
+    return wrt(input=grad * F.conj(F.rsqrt((1 - input) * (1 + input))))
 
 
 @elementwise(in_place=True, promote="float")
 def acos(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(-F.rsqrt(1 - input * input)))
+    return wrt(input=grad * F.conj(-F.rsqrt((1 - input) * (1 + input))))
 
 
 @elementwise(in_place=True, promote="float")
@@ -47,7 +47,7 @@ def cosh(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float", backward="tanh_backward(grad, result)")
 def tanh(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(1 - result * result))
+    return wrt(input=F.tanh_backward(grad, result))
 
 
 @elementwise(in_place=True, promote="float")
@@ -62,7 +62,7 @@ def acosh(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float")
 def atanh(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad / F.conj(1 - input * input))
+    return wrt(input=grad / F.conj((1 - input) * (1 + input)))
 
 
 @elementwise(in_place=True, promote="float")

@@ -11,7 +11,7 @@ from pullback.typing import Scalar
 
 def relu_grad(grad: Any, result: Any) -> Any:
     """The gradient of relu: zero where the result is not positive."""
-    return F.tied_to(F.drop_where(result <= 0, grad), result)
+    return F.threshold_backward(grad, result, 0)
 
 
 def small_sigmoid(input: Any) -> Any:
@@ -32,25 +32,38 @@ def mish_slope(input: Any) -> Any:
     return squashed + input * F.sigmoid(input) * (1 - squashed * squashed)
 
 
-def gelu_slope(input: Any) -> Any:
-    """The derivative of x * ndtr(x): ndtr(x) + x * density(x)."""
-    cumulative = (1 + F.erf(input * math.sqrt(0.5))) * 0.5
-    density = F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))
-    return cumulative + input * density
+def sigmoid_slope(input: Any) -> Any:
+    """The derivative of the sigmoid, with all digits on both sides."""
+    return F.small_sigmoid(input) * F.small_sigmoid(-input)
 
 
-def gelu_tanh_slope(input: Any) -> Any:
-    """The derivative of gelu's tanh approximation 0.5 x (1 + tanh(k (x + c x^3)))."""
+def softplus_grad_again(grad: Any, input: Any, beta: Scalar, threshold: Scalar) -> Any:
+    """The second derivative of softplus, times `grad`."""
+    return F.where(input * beta > threshold, 0, grad * F.sigmoid_slope(input * beta) * beta)
+
+
+def gelu_bend(input: Any) -> Any:
+    """The second derivative of x * ndtr(x): density(x) * (2 - x^2)."""
+    square = input * input
+    return F.exp(square * -0.5) * (2 - square) * (1 / math.sqrt(2 * math.pi))
+
+
+def gelu_tanh_bend(input: Any) -> Any:
+    """The second derivative of 0.5 x (1 + tanh(u)) with u = k (x + c x^3).
+
+    With t = tanh(u) it is (1 - t^2) (u' + 0.5 x (u'' - 2 t u'^2)).
+    """
     square = input * input
     squashed = F.tanh((input + square * input * 0.044715) * math.sqrt(2 / math.pi))
-    inner = (1 + square * (3 * 0.044715)) * math.sqrt(2 / math.pi)
-    return (1 + squashed) * 0.5 + input * (1 - squashed * squashed) * inner * 0.5
+    slope = (1 + square * (3 * 0.044715)) * math.sqrt(2 / math.pi)
+    bend = input * (6 * 0.044715 * math.sqrt(2 / math.pi))
+    return (1 - squashed * squashed) * (slope + input * (bend - squashed * slope * slope * 2) * 0.5)
 
 
-def elu_grad(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
-    """The gradient of elu; at zero it is that of the exponential branch, and the second derivative is zero."""
-    below = grad * F.exp(F.keep_where(input < 0, input) * input_scale) * (alpha * scale * input_scale)
-    return F.where(input > 0, grad * scale, below)
+def elu_grad_again(grad: Any, input: Any, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Any:
+    """The second derivative of elu, times `grad`; at zero it is zero."""
+    below = F.exp(F.keep_where(input < 0, input) * input_scale) * (alpha * scale * input_scale * input_scale)
+    return F.keep_where(input < 0, grad * below)
 
 
 def glu_grad(grad: Any, input: Any, dim: int) -> Any:

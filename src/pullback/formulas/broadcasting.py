@@ -13,7 +13,7 @@ def expand_reduced(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     if shape == ():
         return grad
     if dim is None or dim == ():
-        return F.expand(F.reshape(grad, (1,) * len(shape)), shape)
+        return F.expand(grad, shape)
     if not keepdim:
         grad = F.reshape(grad, tuple([1 if i in dim else n for i, n in enumerate(shape)]))
     return F.expand(grad, shape)

@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.graph.renamed_node import renamed
+from pullback.tensor.tensor import Tensor
+
+
+def tied_to(input: Any, other: Any, name: str = "") -> Any:
+    """`input`, which in the graph depends on `other` too, with the gradient zero; `name` is that of the node."""
+    result = F.tied(input, other)
+    if name and type(result) is Tensor and result._edge is not None and result._edge[0].name() == "TiedBackward0":
+        result._edge = (renamed(result._edge[0], name), 0)
+    return result
 
 
 def drop_where(condition: Any, grad: Any) -> Any:

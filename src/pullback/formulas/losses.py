@@ -24,7 +24,8 @@ def mse_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
 
 def clamped_distance_grad(grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float) -> Any:
     """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
-    distance = F.hardtanh((input - target) * factor, -limit, limit)  # whose derivative at the limits is zero
+    scaled = (input - target) * factor
+    distance = F.where(F.abs(scaled) < limit, scaled, F.sign(scaled) * limit)
     return F.to_dtype(F.loss_weight(grad, _count_of(input), reduction) * distance, input.dtype)
 
 

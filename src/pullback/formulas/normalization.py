@@ -16,7 +16,8 @@ def layer_norm_back(
     normalized, scale = F.normalized_over(input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, weight)
     to_weight = None if weight is None else F.sum_to(F.mul(grad, normalized), normalized_shape)
-    return F.normalization_back(scaled, normalized, scale, dims), to_weight, F.sum_to(grad, normalized_shape)
+    to_bias = F.tied_to(F.sum_to(grad, normalized_shape), input, "NativeLayerNormBackwardBackward0")
+    return F.normalization_back(scaled, normalized, scale, dims), to_weight, to_bias
 
 
 def normalized_over(input: Any, dims: Shape, eps: float) -> Any:
@@ -42,7 +43,8 @@ def batch_norm_training_back(grad: Any, input: Any, mean: Any, rstd: Any, weight
     dims = (0, *range(2, input.ndim))
     normalized, scale = F.normalized_over(input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, F.as_channels(weight, grad.ndim))
-    to_weight, to_bias = F.sum_over_channels(F.mul(grad, normalized)), F.sum_over_channels(grad)
+    to_weight = F.sum_over_channels(F.mul(grad, normalized))
+    to_bias = F.tied_to(F.sum_over_channels(grad), input, "NativeBatchNormBackwardBackward0")
     return F.normalization_back(scaled, normalized, scale, dims), to_weight, to_bias
 
 

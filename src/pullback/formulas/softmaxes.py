@@ -10,13 +10,24 @@ from pullback.typing import Dims
 
 def softmax_grad(grad: Any, result: Any, dim: int) -> Any:
     """The gradient of a softmax."""
-    product = grad * result
-    return product - result * F.sum(product, (dim,), True)
+    return F.softmax_backward_data(grad, result, dim)
+
+
+def softmax_grad_again(grad: Any, output_grad: Any, output: Any, dim: int) -> Any:
+    """The gradient of y (g - sum(g y)) with respect to y."""
+    centered = output_grad - F.sum(output_grad * output, (dim,), True)
+    return grad * centered - output_grad * F.sum(grad * output, (dim,), True)
+
+
+def softmax_grad_push(output_grad: Any, output: Any, output_tangent: Any, dim: int) -> Any:
+    """The tangent of y (g - sum(g y)) along that of y."""
+    centered = output_grad - F.sum(output_grad * output, (dim,), True)
+    return output_tangent * centered - output * F.sum(output_grad * output_tangent, (dim,), True)
 
 
 def log_softmax_grad(grad: Any, result: Any, dim: int) -> Any:
     """The gradient of a log_softmax."""
-    return grad - F.exp(result) * F.sum(grad, (dim,), True)
+    return F.log_softmax_backward_data(grad, result, dim)
 
 
 def log_softmax_push(input_tangent: Any, result: Any, dim: int) -> Any:

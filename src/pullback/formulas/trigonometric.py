@@ -20,7 +20,7 @@ def acosh_slope(input: Any) -> Any:
     """The derivative of acosh; in the complex plane each root has its own branch."""
     if F.is_complex_value(input):
         return F.rsqrt(input - 1) * F.rsqrt(input + 1)
-    return F.rsqrt(input * input - 1)
+    return F.rsqrt((input - 1) * (input + 1))
 
 
 def over_square_radius(grad: Any, input: Any, other: Any) -> Any:

@@ -14,6 +14,15 @@ _FAMILIES = {
         leaky_relu leaky_relu_ LeakyReluBackward0 prelu_kernel PreluKernelBackward0 rrelu_with_noise rrelu_with_noise_
         RreluWithNoiseBackward0 threshold threshold_ ThresholdBackward0 glu GluBackward0 logit logit_ LogitBackward0
     """,
+    "activation_gradients": """
+        tanh_backward TanhBackwardBackward0 sigmoid_backward SigmoidBackwardBackward0 log_sigmoid_backward
+        LogSigmoidBackwardBackward0 softplus_backward SoftplusBackwardBackward0 gelu_backward GeluBackwardBackward0
+        threshold_backward ThresholdBackwardBackward0 hardshrink_backward HardshrinkBackwardBackward0
+        softshrink_backward SoftshrinkBackwardBackward0 hardtanh_backward HardtanhBackwardBackward0
+        hardsigmoid_backward HardsigmoidBackwardBackward0 hardswish_backward HardswishBackwardBackward0 elu_backward
+        EluBackwardBackward0 leaky_relu_backward LeakyReluBackwardBackward0 softmax_backward_data
+        SoftmaxBackwardDataBackward0 log_softmax_backward_data LogSoftmaxBackwardDataBackward0
+    """,
     "along_dim": """
         take_along TakeAlongBackward0 put_along PutAlongBackward0 add_along AddAlongBackward0 take_reduced
         TakeReducedBackward0 put_reduced PutReducedBackward0 shift ShiftBackward0
@@ -35,11 +44,11 @@ _FAMILIES = {
         logical_and logical_and_ logical_or logical_or_ logical_xor logical_xor_
     """,
     "clamping": """
-        where WhereBackward0 tied_to TiedToBackward0 maximum MaximumBackward0 minimum MinimumBackward0 fmax
-        FmaxBackward0 fmin FminBackward0 clamp clamp_ ClampNode clamp_tensor clamp_tensor_ ClampTensorNode clamp_min
-        clamp_min_ ClampMinBackward0 clamp_min_tensor clamp_min_tensor_ ClampMinTensorNode clamp_max clamp_max_
-        ClampMaxBackward0 clamp_max_tensor clamp_max_tensor_ ClampMaxTensorNode lerp lerp_ LerpNode lerp_scalar
-        lerp_scalar_ LerpScalarNode nan_to_num nan_to_num_ NanToNumBackward0
+        where WhereBackward0 tied TiedBackward0 maximum MaximumBackward0 minimum MinimumBackward0 fmax FmaxBackward0
+        fmin FminBackward0 clamp clamp_ ClampNode clamp_tensor clamp_tensor_ ClampTensorNode clamp_min clamp_min_
+        ClampMinBackward0 clamp_min_tensor clamp_min_tensor_ ClampMinTensorNode clamp_max clamp_max_ ClampMaxBackward0
+        clamp_max_tensor clamp_max_tensor_ ClampMaxTensorNode lerp lerp_ LerpNode lerp_scalar lerp_scalar_
+        LerpScalarNode nan_to_num nan_to_num_ NanToNumBackward0
     """,
     "comparison": """
         eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isreal isclose
@@ -257,7 +266,8 @@ _FAMILIES = {
 }
 _FORMULAS = {
     "activation": """
-        relu_grad small_sigmoid silu_slope mish_slope gelu_slope gelu_tanh_slope elu_grad glu_grad logit_grad
+        relu_grad small_sigmoid silu_slope mish_slope sigmoid_slope softplus_grad_again gelu_bend gelu_tanh_bend
+        elu_grad_again glu_grad logit_grad
     """,
     "arithmetic": """
         scaled_by conj conj_number
@@ -269,7 +279,7 @@ _FORMULAS = {
         expand_reduced sum_to sum_to_like
     """,
     "clamping": """
-        drop_where keep_where share_of_tie clamp_grad clamp_grad_min clamp_grad_max
+        tied_to drop_where keep_where share_of_tie clamp_grad clamp_grad_min clamp_grad_max
     """,
     "complex_numbers": """
         angle_grad sgn_grad sgn_of_angle is_complex_value
@@ -360,7 +370,8 @@ _FORMULAS = {
         reshape to_dtype permute_back diagonal_back complex_from_pairs pairs_from_complex
     """,
     "softmaxes": """
-        softmax_grad log_softmax_grad log_softmax_push logsumexp_grad logsumexp_push
+        softmax_grad softmax_grad_again softmax_grad_push log_softmax_grad log_softmax_push logsumexp_grad
+        logsumexp_push
     """,
     "solvers": """
         solve_matrix_back solve_adjoint solve_triangular_back triangular_right_back triangular_matrix_back

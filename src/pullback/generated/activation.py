@@ -14,18 +14,21 @@ from pullback.kernels.activation import (
     rrelu_with_noise as rrelu_with_noise_kernel, sigmoid as sigmoid_kernel, silu as silu_kernel,
     softplus as softplus_kernel, softshrink as softshrink_kernel, threshold as threshold_kernel,
 )  # fmt: skip
-from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
-from pullback.kernels.bitwise import logical_and as logical_and_kernel
-from pullback.kernels.clamping import (
-    drop_where as drop_where_kernel, keep_where as keep_where_kernel, tied_to as tied_to_kernel,
-    where as where_kernel,
+from pullback.kernels.activation_gradients import (
+    elu_backward as elu_backward_kernel, gelu_backward as gelu_backward_kernel,
+    hardshrink_backward as hardshrink_backward_kernel, hardsigmoid_backward as hardsigmoid_backward_kernel,
+    hardswish_backward as hardswish_backward_kernel, hardtanh_backward as hardtanh_backward_kernel,
+    leaky_relu_backward as leaky_relu_backward_kernel, log_sigmoid_backward as log_sigmoid_backward_kernel,
+    sigmoid_backward as sigmoid_backward_kernel, softplus_backward as softplus_backward_kernel,
+    softshrink_backward as softshrink_backward_kernel, threshold_backward as threshold_backward_kernel,
 )  # fmt: skip
-from pullback.kernels.complex_numbers import abs as abs_kernel
+from pullback.kernels.clamping import (
+    drop_where as drop_where_kernel, tied_to as tied_to_kernel, where as where_kernel,
+)  # fmt: skip
 from pullback.kernels.special import logit as logit_kernel
 from pullback.recording.array_formulas import (
-    elu_grad as elu_grad_kernel, gelu_slope as gelu_slope_kernel, gelu_tanh_slope as gelu_tanh_slope_kernel,
     glu_grad as glu_grad_kernel, logit_grad as logit_grad_kernel, mish_slope as mish_slope_kernel,
-    silu_slope as silu_slope_kernel, small_sigmoid as small_sigmoid_kernel,
+    silu_slope as silu_slope_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert,
@@ -88,11 +91,6 @@ def relu_(input: Tensor) -> Tensor:
     return input if overwrite(relu_overwriting, input) else in_place(relu, input)
 
 
-@native
-def sigmoid_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
-    return grad * ((1 - result) * result).conjugate()
-
-
 class SigmoidBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "sigmoid"
@@ -105,7 +103,7 @@ class SigmoidBackward0(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (sigmoid_grad_of_input(grads[0], result._array, owned),)
+        return (sigmoid_backward_kernel(grads[0], result._array),)
 
 
 def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
@@ -134,11 +132,6 @@ def sigmoid_(input: Tensor) -> Tensor:
     return input if overwrite(sigmoid_overwriting, input) else in_place(sigmoid, input)
 
 
-@native
-def logsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * small_sigmoid_kernel(-input)
-
-
 class LogsigmoidNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "logsigmoid"
@@ -152,7 +145,7 @@ class LogsigmoidNode(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (logsigmoid_grad_of_input(grads[0], input._array, owned),)
+        return (log_sigmoid_backward_kernel(grads[0], input._array),)
 
 
 def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
@@ -262,11 +255,6 @@ def mish_(input: Tensor) -> Tensor:
     return input if overwrite(mish_overwriting, input) else in_place(mish, input)
 
 
-@native
-def gelu_grad_of_input(grad: Any, input: Any, approximate: Any, owned: bool = False) -> Any:
-    return grad * (gelu_slope_kernel(input) if approximate == "none" else gelu_tanh_slope_kernel(input))
-
-
 class GeluBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "gelu"
@@ -280,7 +268,7 @@ class GeluBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (gelu_grad_of_input(grads[0], input._array, self.saved_approximate, owned),)
+        return (gelu_backward_kernel(grads[0], input._array, self.saved_approximate),)
 
 
 def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor:
@@ -311,11 +299,6 @@ def gelu_(input: Tensor, *, approximate: Any = "none") -> Tensor:
     return in_place(gelu, input, approximate=approximate)
 
 
-@native
-def softplus_grad_of_input(grad: Any, input: Any, beta: Any, threshold: Any, owned: bool = False) -> Any:
-    return where_kernel(input * beta > threshold, grad, grad * small_sigmoid_kernel(input * beta))
-
-
 class SoftplusBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "softplus"
@@ -326,11 +309,10 @@ class SoftplusBackward0(OperationNode):
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
-        grad = grads[0]
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (softplus_grad_of_input(grad, input._array, self.saved_beta, self.saved_threshold, owned),)
+        return (softplus_backward_kernel(grads[0], input._array, self.saved_beta, self.saved_threshold),)
 
 
 def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: Any = None) -> Tensor:
@@ -359,11 +341,6 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
     return finish("softplus", result, (input, beta, threshold)) if process.diverted else result
 
 
-@native
-def softshrink_grad_of_input(grad: Any, input: Any, lambd: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
-
-
 class SoftshrinkBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "softshrink"
@@ -377,7 +354,7 @@ class SoftshrinkBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (softshrink_grad_of_input(grads[0], input._array, self.saved_lambd, owned),)
+        return (softshrink_backward_kernel(grads[0], input._array, self.saved_lambd),)
 
 
 def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor:
@@ -404,11 +381,6 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
     return finish("softshrink", result, (input, lambd)) if process.diverted else result
 
 
-@native
-def hardshrink_grad_of_input(grad: Any, input: Any, lambd: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(keep_where_kernel(abs_kernel(input) > lambd, grad), input)
-
-
 class HardshrinkBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "hardshrink"
@@ -422,7 +394,7 @@ class HardshrinkBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (hardshrink_grad_of_input(grads[0], input._array, self.saved_lambd, owned),)
+        return (hardshrink_backward_kernel(grads[0], input._array, self.saved_lambd),)
 
 
 def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor:
@@ -449,11 +421,6 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
     return finish("hardshrink", result, (input, lambd)) if process.diverted else result
 
 
-@native
-def hardtanh_grad_of_input(grad: Any, input: Any, min_val: Any, max_val: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > min_val, input < max_val), grad), input)
-
-
 class HardtanhBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "hardtanh"
@@ -467,7 +434,7 @@ class HardtanhBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (hardtanh_grad_of_input(grads[0], input._array, self.saved_min_val, self.saved_max_val, owned),)
+        return (hardtanh_backward_kernel(grads[0], input._array, self.saved_min_val, self.saved_max_val),)
 
 
 def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, out: Any = None) -> Tensor:
@@ -505,11 +472,6 @@ def hardtanh_(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     )
 
 
-@native
-def hardsigmoid_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(keep_where_kernel(logical_and_kernel(input > -3, input < 3), grad / 6), input)
-
-
 class HardsigmoidBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "hardsigmoid"
@@ -517,12 +479,12 @@ class HardsigmoidBackward0(OperationNode):
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
+        if self.released or grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (hardsigmoid_grad_of_input(grads[0], input._array, owned),)
+        return (hardsigmoid_backward_kernel(grads[0], input._array),)
 
 
 def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
@@ -549,11 +511,6 @@ def hardsigmoid_(input: Tensor) -> Tensor:
     return input if overwrite(hardsigmoid_overwriting, input) else in_place(hardsigmoid, input)
 
 
-@native
-def hardswish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return drop_where_kernel(input <= -3, where_kernel(input < 3, grad * (input / 3 + 0.5), grad))
-
-
 class HardswishBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "hardswish"
@@ -563,11 +520,10 @@ class HardswishBackward0(OperationNode):
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
-        grad = grads[0]
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (hardswish_grad_of_input(grad, input._array, owned),)
+        return (hardswish_backward_kernel(grads[0], input._array),)
 
 
 def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
@@ -594,11 +550,6 @@ def hardswish_(input: Tensor) -> Tensor:
     return input if overwrite(hardswish_overwriting, input) else in_place(hardswish, input)
 
 
-@native
-def elu_grad_of_input(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any, owned: bool = False) -> Any:
-    return elu_grad_kernel(grad, input, alpha, scale, input_scale)
-
-
 class EluBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "elu"
@@ -613,9 +564,7 @@ class EluBackward0(OperationNode):
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         return (
-            elu_grad_of_input(
-                grads[0], input._array, self.saved_alpha, self.saved_scale, self.saved_input_scale, owned
-            ),
+            elu_backward_kernel(grads[0], input._array, self.saved_alpha, self.saved_scale, self.saved_input_scale),
         )
 
 
@@ -660,7 +609,7 @@ def elu_(input: Tensor, alpha: Any = 1.0, scale: Any = 1, input_scale: Any = 1) 
 
 @native
 def celu_grad_of_input(grad: Any, input: Any, alpha: Any, owned: bool = False) -> Any:
-    return elu_grad_kernel(grad, input, alpha, 1, 1 / alpha)
+    return elu_backward_kernel(grad, input, alpha, 1, 1 / alpha)
 
 
 class CeluBackward0(OperationNode):
@@ -708,11 +657,6 @@ def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
     return input if overwrite(celu_overwriting, input, alpha) else in_place(celu, input, alpha)
 
 
-@native
-def leaky_relu_grad_of_input(grad: Any, input: Any, negative_slope: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(where_kernel(input > 0, grad, scaled_by_kernel(grad, negative_slope)), input)
-
-
 class LeakyReluBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "leaky_relu"
@@ -721,13 +665,12 @@ class LeakyReluBackward0(OperationNode):
     fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
+        if self.released or grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
-        grad = grads[0]
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (leaky_relu_grad_of_input(grad, input._array, self.saved_negative_slope, owned),)
+        return (leaky_relu_backward_kernel(grads[0], input._array, self.saved_negative_slope),)
 
 
 def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None) -> Tensor:
@@ -769,7 +712,7 @@ def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
 
 @native
 def prelu_kernel_grad_of_input(grad: Any, input: Any, weight: Any, owned: bool = False) -> Any:
-    return where_kernel(input > 0, grad, weight * grad)
+    return tied_to_kernel(where_kernel(input > 0, grad, weight * grad), input)
 
 
 @native
@@ -905,11 +848,6 @@ def rrelu_with_noise_(input: Tensor, noise: Tensor) -> Tensor:
     return input if overwrite(rrelu_with_noise_overwriting, input, noise) else in_place(rrelu_with_noise, input, noise)
 
 
-@native
-def threshold_grad_of_input(grad: Any, input: Any, threshold: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(drop_where_kernel(input <= threshold, grad), input)
-
-
 class ThresholdBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "threshold"
@@ -923,7 +861,7 @@ class ThresholdBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (threshold_grad_of_input(grads[0], input._array, self.saved_threshold, owned),)
+        return (threshold_backward_kernel(grads[0], input._array, self.saved_threshold),)
 
 
 def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = None) -> Tensor:

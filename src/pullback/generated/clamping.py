@@ -11,10 +11,10 @@ from pullback.kernels.clamping import (
     clamp_min as clamp_min_kernel, clamp_min_tensor as clamp_min_tensor_kernel, clamp_tensor as clamp_tensor_kernel,
     drop_where as drop_where_kernel, fmax as fmax_kernel, fmin as fmin_kernel, keep_where as keep_where_kernel,
     lerp as lerp_kernel, lerp_scalar as lerp_scalar_kernel, maximum as maximum_kernel, minimum as minimum_kernel,
-    nan_to_num as nan_to_num_kernel, tied_to as tied_to_kernel, where as where_kernel,
+    nan_to_num as nan_to_num_kernel, tied as tied_kernel, where as where_kernel,
 )  # fmt: skip
 from pullback.kernels.comparison import isfinite as isfinite_kernel, isnan as isnan_kernel
-from pullback.kernels.rounding import zeros_of as zeros_of_kernel
+from pullback.kernels.shape import to_dtype as to_dtype_kernel, zeros_in_shape as zeros_in_shape_kernel
 from pullback.recording.array_formulas import (
     clamp_grad as clamp_grad_kernel, clamp_grad_max as clamp_grad_max_kernel, clamp_grad_min as clamp_grad_min_kernel,
     conj_number as conj_number_kernel, share_of_tie as share_of_tie_kernel,
@@ -110,53 +110,43 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
     return finish("where", result, (condition, input, other)) if process.diverted else result
 
 
-class TiedToBackward0(OperationNode):
+class TiedBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "tied_to"
-    fresh = (False, True)
+    operation = "tied"
+    fact_names = ("other_dtype", "other_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
-        grad_of_input = grad_of_other = None
-        if edges[0] is not None:
-            grad_of_input = grad
-            if self.broadcast is not None:
-                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
-        if edges[1] is not None:
-            grad_of_other = zeros_of_kernel(grad)
-            if self.broadcast is not None:
-                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
-        return (grad_of_input, grad_of_other)
+        return (
+            grad if edges[0] is not None else None,
+            to_dtype_kernel(zeros_in_shape_kernel(grad, self.saved_other_shape), self.saved_other_dtype)
+            if edges[1] is not None
+            else None,
+        )
 
 
-def tied_to(input: Tensor, other: Tensor) -> Tensor:
+def tied(input: Tensor, other: Tensor) -> Tensor:
     """`input` itself. In the graph it depends on `other` too, with the gradient zero, as gradients at kinks do."""
     if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        if (taken := divert("tied_to", (input, other))) is not PROCEED:
+        if (taken := divert("tied", (input, other))) is not PROCEED:
             return taken
-    input_array = input._array
-    other_array = other._array
-    promoted = False
-    if input_array.dtype is not other_array.dtype:
-        input_array, other_array = promote_arrays(input_array, other_array)
-        promoted = True
     try:
-        computed: Any = tied_to_kernel(input_array, other_array)
-    except ValueError as error:
-        raise refuse("tied_to", error, locals()) from None
+        computed: Any = tied_kernel(input._array, other._array)
+    except Exception as error:
+        raise refuse("tied", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
-        node: Any = new_node(TiedToBackward0)
+        node: Any = new_node(TiedBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (other._edge or gradient_edge(other)) if other._requires_grad else None,
         )
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
-            node.broadcast = shapes_and_dtypes((input, other))
-    return finish("tied_to", result, (input, other)) if process.diverted else result
+        node.saved_other_dtype = other._array.dtype
+        node.saved_other_shape = other._array.shape
+    return finish("tied", result, (input, other)) if process.diverted else result
 
 
 @native

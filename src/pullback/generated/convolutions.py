@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.convolutions import (
     convolution as convolution_kernel, convolution_grad_weight as convolution_grad_weight_kernel,
 )  # fmt: skip
@@ -31,7 +32,7 @@ class ConvolutionBackward0(OperationNode):
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = grad_of_weight = None
+        grad_of_input = grad_of_weight = grad_of_bias = None
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
@@ -60,7 +61,15 @@ class ConvolutionBackward0(OperationNode):
                 self.saved_transposed,
                 self.saved_groups,
             )
-        return (grad_of_input, grad_of_weight, sum_over_channels_kernel(grad) if edges[2] is not None else None)
+        if edges[2] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            weight = self.saved_weight
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            grad_of_bias = tied_to_kernel(tied_to_kernel(sum_over_channels_kernel(grad), input._array), weight._array)
+        return (grad_of_input, grad_of_weight, grad_of_bias)
 
 
 def convolution(
@@ -116,10 +125,10 @@ def convolution(
         )
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        if weight._requires_grad:
+        if weight._requires_grad or (bias is not None and bias._requires_grad):
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
-        if input._requires_grad:
+        if input._requires_grad or (bias is not None and bias._requires_grad):
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_stride = stride

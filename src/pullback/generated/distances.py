@@ -244,7 +244,7 @@ class TrilinearBackward0(OperationNode):
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input1 = grad_of_input2 = grad_of_weight = None
+        grad_of_input1 = grad_of_weight = grad_of_input2 = None
         if edges[0] is not None:
             input2 = self.saved_input2
             if input2._counter is not None and input2._counter.value != self.saved_input2_version:
@@ -257,19 +257,19 @@ class TrilinearBackward0(OperationNode):
             input1 = self.saved_input1
             if input1._counter is not None and input1._counter.value != self.saved_input1_version:
                 raise_stale(self, "input1")
-            weight = self.saved_weight
-            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
-            grad_of_input2 = trilinear_back_first_kernel(grad, input1._array, transpose_kernel(weight._array, 1, 2))
-        if edges[2] is not None:
-            input1 = self.saved_input1
-            if input1._counter is not None and input1._counter.value != self.saved_input1_version:
-                raise_stale(self, "input1")
             input2 = self.saved_input2
             if input2._counter is not None and input2._counter.value != self.saved_input2_version:
                 raise_stale(self, "input2")
             grad_of_weight = trilinear_back_weight_kernel(grad, input1._array, input2._array)
-        return (grad_of_input1, grad_of_input2, grad_of_weight)
+        if edges[2] is not None:
+            input1 = self.saved_input1
+            if input1._counter is not None and input1._counter.value != self.saved_input1_version:
+                raise_stale(self, "input1")
+            weight = self.saved_weight
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            grad_of_input2 = trilinear_back_first_kernel(grad, input1._array, transpose_kernel(weight._array, 1, 2))
+        return (grad_of_input1, grad_of_weight, grad_of_input2)
 
 
 def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
@@ -288,18 +288,18 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
         raise refuse("trilinear", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input1._requires_grad or input2._requires_grad or weight._requires_grad) and (
+    if (input1._requires_grad or weight._requires_grad or input2._requires_grad) and (
         not process.changed or switches.records
     ):
         node: Any = new_node(TrilinearBackward0)
         node.next_edges = (
             (input1._edge or gradient_edge(input1)) if input1._requires_grad else None,
-            (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
             (weight._edge or gradient_edge(weight)) if weight._requires_grad else None,
+            (input2._edge or gradient_edge(input2)) if input2._requires_grad else None,
         )
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        if input2._requires_grad or weight._requires_grad:
+        if weight._requires_grad or input2._requires_grad:
             node.saved_input1 = input1
             node.saved_input1_version = input1._counter.value if input1._counter is not None else 0
         if input1._requires_grad or weight._requires_grad:

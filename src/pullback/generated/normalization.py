@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.normalization import (
     batch_norm_evaluation as batch_norm_evaluation_kernel,
     batch_norm_evaluation_back as batch_norm_evaluation_back_kernel,
@@ -214,7 +215,7 @@ class BatchNormEvaluationNode(OperationNode):
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        grad_of_input = grad_of_weight = None
+        grad_of_input = grad_of_weight = grad_of_bias = None
         if edges[0] is not None:
             weight = self.saved_weight
             if self.saved_weight_version >= 0:
@@ -238,7 +239,12 @@ class BatchNormEvaluationNode(OperationNode):
             grad_of_weight = batch_norm_evaluation_weight_back_kernel(
                 grad, input._array, self.saved_weight_dtype, running_mean._array, running_var._array, self.saved_eps
             )
-        return (grad_of_input, grad_of_weight, sum_over_channels_kernel(grad) if edges[2] is not None else None)
+        if edges[2] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            grad_of_bias = tied_to_kernel(sum_over_channels_kernel(grad), input._array)
+        return (grad_of_input, grad_of_weight, grad_of_bias)
 
 
 def batch_norm_evaluation(
@@ -282,7 +288,7 @@ def batch_norm_evaluation(
         )
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        if weight is not None and weight._requires_grad:
+        if (weight is not None and weight._requires_grad) or (bias is not None and bias._requires_grad):
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         if input._requires_grad:

@@ -108,12 +108,12 @@ class LstmLayerNode(OperationNode):
         )
         return (
             parts[0] if edges[0] is not None else None,
-            parts[1] if edges[1] is not None else None,
-            parts[2] if edges[2] is not None else None,
-            parts[3] if edges[3] is not None else None,
-            parts[4] if edges[4] is not None else None,
-            parts[5] if edges[5] is not None else None,
-            parts[6] if edges[6] is not None else None,
+            parts[3] if edges[1] is not None else None,
+            parts[4] if edges[2] is not None else None,
+            parts[5] if edges[3] is not None else None,
+            parts[6] if edges[4] is not None else None,
+            parts[1] if edges[5] is not None else None,
+            parts[2] if edges[6] is not None else None,
         )
 
 
@@ -164,22 +164,22 @@ def lstm_layer(
     cell_before = new_tensor(as_array(cell_before_value))
     if (
         input._requires_grad
-        or h0._requires_grad
-        or c0._requires_grad
         or weight_ih._requires_grad
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
+        or h0._requires_grad
+        or c0._requires_grad
     ) and (not process.changed or switches.records):
         node: Any = new_node(LstmLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
-            (c0._edge or gradient_edge(c0)) if c0._requires_grad else None,
             (weight_ih._edge or gradient_edge(weight_ih)) if weight_ih._requires_grad else None,
             (weight_hh._edge or gradient_edge(weight_hh)) if weight_hh._requires_grad else None,
             (bias_ih._edge or gradient_edge(bias_ih)) if (bias_ih is not None and bias_ih._requires_grad) else None,
             (bias_hh._edge or gradient_edge(bias_hh)) if (bias_hh is not None and bias_hh._requires_grad) else None,
+            (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
+            (c0._edge or gradient_edge(c0)) if c0._requires_grad else None,
         )
         node.sequence_nr, node.output_metadata = (
             next_sequence_nr(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.kernels.activation_gradients import tanh_backward as tanh_backward_kernel
 from pullback.kernels.exponential import rsqrt as rsqrt_kernel
 from pullback.kernels.special import sinc as sinc_kernel
 from pullback.kernels.trigonometric import (
@@ -183,7 +184,7 @@ def tan_(input: Tensor) -> Tensor:
 
 @native
 def asin_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * rsqrt_kernel(1 - input * input).conjugate()
+    return grad * rsqrt_kernel((1 - input) * (1 + input)).conjugate()
 
 
 class AsinBackward0(OperationNode):
@@ -229,7 +230,7 @@ def asin_(input: Tensor) -> Tensor:
 
 @native
 def acos_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * (-rsqrt_kernel(1 - input * input)).conjugate()
+    return grad * (-rsqrt_kernel((1 - input) * (1 + input))).conjugate()
 
 
 class AcosBackward0(OperationNode):
@@ -406,11 +407,6 @@ def cosh_(input: Tensor) -> Tensor:
     return input if overwrite(cosh_overwriting, input) else in_place(cosh, input)
 
 
-@native
-def tanh_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
-    return grad * (1 - result * result).conjugate()
-
-
 class TanhBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "tanh"
@@ -423,7 +419,7 @@ class TanhBackward0(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (tanh_grad_of_input(grads[0], result._array, owned),)
+        return (tanh_backward_kernel(grads[0], result._array),)
 
 
 def tanh(input: Tensor, *, out: Any = None) -> Tensor:
@@ -546,7 +542,7 @@ def acosh_(input: Tensor) -> Tensor:
 
 @native
 def atanh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad / (1 - input * input).conjugate()
+    return grad / ((1 - input) * (1 + input)).conjugate()
 
 
 class AtanhBackward0(OperationNode):

@@ -63,7 +63,7 @@ _PUBLIC = (
 )  # fmt: skip
 _rules: dict[str, Callable[..., Any]] = {}
 _SUBCLASSES_HAVE_DICT: tuple[str, ...] = ()
-_PUBLIC_NAMES = {"input": "self"}
+_PUBLIC_NAMES = {"input": "self", "output_grad": "grad_output"}
 """PyTorch's inspection attributes keep the name `self` for the first argument."""
 
 

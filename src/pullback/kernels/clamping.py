@@ -16,8 +16,13 @@ _SMALL = 1024
 _LARGE = 8192
 
 
-def tied_to(input: Array, other: Array) -> Array:
+def tied(input: Array, other: Array) -> Array:
     """`input` itself. In the graph it depends on `other` too, with the gradient zero, as gradients at kinks do."""
+    return input
+
+
+def tied_to(input: Array, other: Array, name: str = "") -> Array:
+    """The same; `name` is that of the node in the graph."""
     return input
 
 

@@ -27,6 +27,19 @@ extern LoopFunction loop_leaky_relu_1_float32, loop_leaky_relu_1_float64;
 extern LoopFunction loop_prelu_kernel_float32, loop_prelu_kernel_float64;
 extern LoopFunction loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64;
 extern LoopFunction loop_threshold_float32, loop_threshold_float64;
+extern LoopFunction loop_tanh_backward_float32, loop_tanh_backward_float64;
+extern LoopFunction loop_sigmoid_backward_float32, loop_sigmoid_backward_float64;
+extern LoopFunction loop_log_sigmoid_backward_float32, loop_log_sigmoid_backward_float64;
+extern LoopFunction loop_softplus_backward_float32, loop_softplus_backward_float64;
+extern LoopFunction loop_gelu_backward_float32, loop_gelu_backward_float64;
+extern LoopFunction loop_gelu_backward_1_float32, loop_gelu_backward_1_float64;
+extern LoopFunction loop_threshold_backward_float32, loop_threshold_backward_float64;
+extern LoopFunction loop_hardshrink_backward_float32, loop_hardshrink_backward_float64;
+extern LoopFunction loop_hardtanh_backward_float32, loop_hardtanh_backward_float64;
+extern LoopFunction loop_hardsigmoid_backward_float32, loop_hardsigmoid_backward_float64;
+extern LoopFunction loop_hardswish_backward_float32, loop_hardswish_backward_float64;
+extern LoopFunction loop_elu_backward_float32, loop_elu_backward_float64;
+extern LoopFunction loop_leaky_relu_backward_float32, loop_leaky_relu_backward_float64;
 extern LoopFunction loop_add_float32, loop_add_float64;
 extern LoopFunction loop_add_1_float32, loop_add_1_float64;
 extern LoopFunction loop_sub_float32, loop_sub_float64;
@@ -113,26 +126,22 @@ extern LoopFunction loop_atan2_float32;
 extern LoopFunction loop_hypot_float32, loop_hypot_float64;
 extern LoopFunction loop_deg2rad_float32, loop_deg2rad_float64;
 extern LoopFunction loop_rad2deg_float32, loop_rad2deg_float64;
-extern LoopFunction loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64;
-extern LoopFunction loop_logsigmoid_grad_of_input_float32, loop_logsigmoid_grad_of_input_float64;
 extern LoopFunction loop_silu_grad_of_input_float32, loop_silu_grad_of_input_float64;
 extern LoopFunction loop_mish_grad_of_input_float32, loop_mish_grad_of_input_float64;
-extern LoopFunction loop_gelu_grad_of_input_float32, loop_gelu_grad_of_input_float64;
-extern LoopFunction loop_gelu_grad_of_input_1_float32, loop_gelu_grad_of_input_1_float64;
-extern LoopFunction loop_softplus_grad_of_input_float32, loop_softplus_grad_of_input_float64;
-extern LoopFunction loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64;
-extern LoopFunction loop_hardtanh_grad_of_input_float32, loop_hardtanh_grad_of_input_float64;
-extern LoopFunction loop_hardsigmoid_grad_of_input_float32, loop_hardsigmoid_grad_of_input_float64;
-extern LoopFunction loop_hardswish_grad_of_input_float32, loop_hardswish_grad_of_input_float64;
-extern LoopFunction loop_elu_grad_of_input_float32, loop_elu_grad_of_input_float64;
 extern LoopFunction loop_celu_grad_of_input_float32, loop_celu_grad_of_input_float64;
-extern LoopFunction loop_leaky_relu_grad_of_input_float32, loop_leaky_relu_grad_of_input_float64;
 extern LoopFunction loop_prelu_kernel_grad_of_input_float32, loop_prelu_kernel_grad_of_input_float64;
 extern LoopFunction loop_prelu_kernel_grad_of_weight_float32, loop_prelu_kernel_grad_of_weight_float64;
 extern LoopFunction loop_rrelu_with_noise_grad_of_input_float32, loop_rrelu_with_noise_grad_of_input_float64;
-extern LoopFunction loop_threshold_grad_of_input_float32, loop_threshold_grad_of_input_float64;
 extern LoopFunction loop_logit_grad_of_input_float32, loop_logit_grad_of_input_float64;
 extern LoopFunction loop_logit_grad_of_input_1_float32, loop_logit_grad_of_input_1_float64;
+extern LoopFunction loop_tanh_backward_grad_of_output_float32, loop_tanh_backward_grad_of_output_float64;
+extern LoopFunction loop_sigmoid_backward_grad_of_output_float32, loop_sigmoid_backward_grad_of_output_float64;
+extern LoopFunction loop_log_sigmoid_backward_grad_of_input_float32, loop_log_sigmoid_backward_grad_of_input_float64;
+extern LoopFunction loop_softplus_backward_grad_of_input_float32, loop_softplus_backward_grad_of_input_float64;
+extern LoopFunction loop_gelu_backward_grad_of_input_float32, loop_gelu_backward_grad_of_input_float64;
+extern LoopFunction loop_gelu_backward_grad_of_input_1_float32, loop_gelu_backward_grad_of_input_1_float64;
+extern LoopFunction loop_hardswish_backward_grad_of_input_float32, loop_hardswish_backward_grad_of_input_float64;
+extern LoopFunction loop_elu_backward_grad_of_input_float32, loop_elu_backward_grad_of_input_float64;
 extern LoopFunction loop_sub_grad_of_other_1_float32, loop_sub_grad_of_other_1_float64;
 extern LoopFunction loop_div_grad_of_other_float32, loop_div_grad_of_other_float64;
 extern LoopFunction loop_div_scalar_grad_of_input_float32, loop_div_scalar_grad_of_input_float64;
@@ -221,7 +230,6 @@ extern LoopFunction loop_asin_grad_of_input_float32, loop_asin_grad_of_input_flo
 extern LoopFunction loop_acos_grad_of_input_float32, loop_acos_grad_of_input_float64;
 extern LoopFunction loop_atan_grad_of_input_float32, loop_atan_grad_of_input_float64;
 extern LoopFunction loop_sinh_grad_of_input_float32;
-extern LoopFunction loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64;
 extern LoopFunction loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64;
 extern LoopFunction loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64;
 extern LoopFunction loop_atanh_grad_of_input_float32, loop_atanh_grad_of_input_float64;
@@ -452,6 +460,158 @@ static const Variant variants_of_threshold[] = {
     {loop_threshold_float32, loop_threshold_float64, 65536, 0},
 };
 DESCRIBE(threshold, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.tanh_backward */
+static const Parameter parameters_of_tanh_backward[] = {
+    {"output_grad", ARRAY},
+    {"output", ARRAY},
+};
+static const Variant variants_of_tanh_backward[] = {
+    {loop_tanh_backward_float32, loop_tanh_backward_float64, 65536, 0},
+};
+DESCRIBE(tanh_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.sigmoid_backward */
+static const Parameter parameters_of_sigmoid_backward[] = {
+    {"output_grad", ARRAY},
+    {"output", ARRAY},
+};
+static const Variant variants_of_sigmoid_backward[] = {
+    {loop_sigmoid_backward_float32, loop_sigmoid_backward_float64, 65536, 0},
+};
+DESCRIBE(sigmoid_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.log_sigmoid_backward */
+static const Parameter parameters_of_log_sigmoid_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+};
+static const Variant variants_of_log_sigmoid_backward[] = {
+    {loop_log_sigmoid_backward_float32, loop_log_sigmoid_backward_float64, 16384, 0},
+};
+DESCRIBE(log_sigmoid_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.softplus_backward */
+static const Parameter parameters_of_softplus_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"beta", NUMBER},
+    {"threshold", NUMBER},
+};
+static const Variant variants_of_softplus_backward[] = {
+    {loop_softplus_backward_float32, loop_softplus_backward_float64, 16384, 0},
+};
+DESCRIBE(softplus_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.gelu_backward */
+static const Parameter parameters_of_gelu_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"approximate", TEXT},
+};
+static const Variant variants_of_gelu_backward[] = {
+    {loop_gelu_backward_float32, loop_gelu_backward_float64, 16384, 0},
+    {loop_gelu_backward_1_float32, loop_gelu_backward_1_float64, 16384, 0},
+};
+static int choose_gelu_backward(const Arguments *given)
+{
+    const char *approximate = given->texts[2];
+    if ((!strcmp(approximate, "none")))
+        return 0;
+    if ((!(!strcmp(approximate, "none"))))
+        return 1;
+    return -1;
+}
+DESCRIBE(gelu_backward, choose_gelu_backward, 0, 0, 0)
+
+/* kernels.activation_gradients.threshold_backward */
+static const Parameter parameters_of_threshold_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"threshold", NUMBER},
+};
+static const Variant variants_of_threshold_backward[] = {
+    {loop_threshold_backward_float32, loop_threshold_backward_float64, 65536, 0},
+};
+DESCRIBE(threshold_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.hardshrink_backward */
+static const Parameter parameters_of_hardshrink_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"lambd", NUMBER},
+};
+static const Variant variants_of_hardshrink_backward[] = {
+    {loop_hardshrink_backward_float32, loop_hardshrink_backward_float64, 65536, 0},
+};
+DESCRIBE(hardshrink_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.softshrink_backward */
+static const Parameter parameters_of_softshrink_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"lambd", NUMBER},
+};
+static const Variant variants_of_softshrink_backward[] = {
+    {loop_hardshrink_backward_float32, loop_hardshrink_backward_float64, 65536, 0},
+};
+DESCRIBE(softshrink_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.hardtanh_backward */
+static const Parameter parameters_of_hardtanh_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"min_val", NUMBER},
+    {"max_val", NUMBER},
+};
+static const Variant variants_of_hardtanh_backward[] = {
+    {loop_hardtanh_backward_float32, loop_hardtanh_backward_float64, 65536, 0},
+};
+DESCRIBE(hardtanh_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.hardsigmoid_backward */
+static const Parameter parameters_of_hardsigmoid_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+};
+static const Variant variants_of_hardsigmoid_backward[] = {
+    {loop_hardsigmoid_backward_float32, loop_hardsigmoid_backward_float64, 65536, 0},
+};
+DESCRIBE(hardsigmoid_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.hardswish_backward */
+static const Parameter parameters_of_hardswish_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+};
+static const Variant variants_of_hardswish_backward[] = {
+    {loop_hardswish_backward_float32, loop_hardswish_backward_float64, 65536, 0},
+};
+DESCRIBE(hardswish_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.elu_backward */
+static const Parameter parameters_of_elu_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"alpha", NUMBER},
+    {"scale", NUMBER},
+    {"input_scale", NUMBER},
+};
+static const Variant variants_of_elu_backward[] = {
+    {loop_elu_backward_float32, loop_elu_backward_float64, 16384, 0},
+};
+DESCRIBE(elu_backward, NULL, 0, 0, 0)
+
+/* kernels.activation_gradients.leaky_relu_backward */
+static const Parameter parameters_of_leaky_relu_backward[] = {
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"negative_slope", NUMBER},
+};
+static const Variant variants_of_leaky_relu_backward[] = {
+    {loop_leaky_relu_backward_float32, loop_leaky_relu_backward_float64, 65536, 0},
+};
+DESCRIBE(leaky_relu_backward, NULL, 0, 0, 0)
 
 /* kernels.arithmetic.add */
 static const Parameter parameters_of_add[] = {
@@ -1345,28 +1505,6 @@ static const Variant variants_of_rad2deg[] = {
 };
 DESCRIBE(rad2deg, NULL, 0, 0, 0)
 
-/* derivatives.activation.sigmoid: input=grad * F.conj((1 - result) * result) */
-static const Parameter parameters_of_sigmoid_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"result", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_sigmoid_grad_of_input[] = {
-    {loop_sigmoid_grad_of_input_float32, loop_sigmoid_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(sigmoid_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.logsigmoid: input=grad * F.small_sigmoid(-input) */
-static const Parameter parameters_of_logsigmoid_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_logsigmoid_grad_of_input[] = {
-    {loop_logsigmoid_grad_of_input_float32, loop_logsigmoid_grad_of_input_float64, 16384, 0},
-};
-DESCRIBE(logsigmoid_grad_of_input, NULL, 0, 0, 0)
-
 /* derivatives.activation.silu: input=grad * F.conj(F.silu_slope(input)) */
 static const Parameter parameters_of_silu_grad_of_input[] = {
     {"grad", ARRAY},
@@ -1389,115 +1527,7 @@ static const Variant variants_of_mish_grad_of_input[] = {
 };
 DESCRIBE(mish_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.activation.gelu: input=grad * (F.gelu_slope(input) if approximate == 'none' else F.gelu_tanh_sl... */
-static const Parameter parameters_of_gelu_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"approximate", TEXT},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_gelu_grad_of_input[] = {
-    {loop_gelu_grad_of_input_float32, loop_gelu_grad_of_input_float64, 16384, 0},
-    {loop_gelu_grad_of_input_1_float32, loop_gelu_grad_of_input_1_float64, 16384, 0},
-};
-static int choose_gelu_grad_of_input(const Arguments *given)
-{
-    const char *approximate = given->texts[2];
-    if ((!strcmp(approximate, "none")))
-        return 0;
-    if ((!(!strcmp(approximate, "none"))))
-        return 1;
-    return -1;
-}
-DESCRIBE(gelu_grad_of_input, choose_gelu_grad_of_input, 0, 0, 0)
-
-/* derivatives.activation.softplus: input=F.where(input * beta > threshold, grad, grad * F.small_sigmoid(input... */
-static const Parameter parameters_of_softplus_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"beta", NUMBER},
-    {"threshold", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_softplus_grad_of_input[] = {
-    {loop_softplus_grad_of_input_float32, loop_softplus_grad_of_input_float64, 16384, 0},
-};
-DESCRIBE(softplus_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.softshrink: input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input) */
-static const Parameter parameters_of_softshrink_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"lambd", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_softshrink_grad_of_input[] = {
-    {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(softshrink_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.hardshrink: input=F.tied_to(F.keep_where(F.abs(input) > lambd, grad), input) */
-static const Parameter parameters_of_hardshrink_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"lambd", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_hardshrink_grad_of_input[] = {
-    {loop_softshrink_grad_of_input_float32, loop_softshrink_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(hardshrink_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.hardtanh: input=F.tied_to(F.keep_where(F.logical_and(input > min_val, input < max_va... */
-static const Parameter parameters_of_hardtanh_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"min_val", NUMBER},
-    {"max_val", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_hardtanh_grad_of_input[] = {
-    {loop_hardtanh_grad_of_input_float32, loop_hardtanh_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(hardtanh_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.hardsigmoid: input=F.tied_to(F.keep_where(F.logical_and(input > -3, input < 3), grad... */
-static const Parameter parameters_of_hardsigmoid_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_hardsigmoid_grad_of_input[] = {
-    {loop_hardsigmoid_grad_of_input_float32, loop_hardsigmoid_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(hardsigmoid_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.hardswish: input=F.drop_where(input <= -3, F.where(input < 3, grad * (input / 3 + 0.... */
-static const Parameter parameters_of_hardswish_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_hardswish_grad_of_input[] = {
-    {loop_hardswish_grad_of_input_float32, loop_hardswish_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(hardswish_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.elu: input=F.elu_grad(grad, input, alpha, scale, input_scale) */
-static const Parameter parameters_of_elu_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"alpha", NUMBER},
-    {"scale", NUMBER},
-    {"input_scale", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_elu_grad_of_input[] = {
-    {loop_elu_grad_of_input_float32, loop_elu_grad_of_input_float64, 16384, 0},
-};
-DESCRIBE(elu_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.celu: input=F.elu_grad(grad, input, alpha, 1, 1 / alpha) */
+/* derivatives.activation.celu: input=F.elu_backward(grad, input, alpha, 1, 1 / alpha) */
 static const Parameter parameters_of_celu_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1516,19 +1546,7 @@ static int choose_celu_grad_of_input(const Arguments *given)
 }
 DESCRIBE(celu_grad_of_input, choose_celu_grad_of_input, 0, 0, 0)
 
-/* derivatives.activation.leaky_relu: input=F.tied_to(F.where(input > 0, grad, F.scaled_by(grad, negative_slop... */
-static const Parameter parameters_of_leaky_relu_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"negative_slope", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_leaky_relu_grad_of_input[] = {
-    {loop_leaky_relu_grad_of_input_float32, loop_leaky_relu_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(leaky_relu_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.activation.prelu_kernel: input=F.where(input > 0, grad, weight * grad) */
+/* derivatives.activation.prelu_kernel: input=F.tied_to(F.where(input > 0, grad, weight * grad), input) */
 static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1563,18 +1581,6 @@ static const Variant variants_of_rrelu_with_noise_grad_of_input[] = {
 };
 DESCRIBE(rrelu_with_noise_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.activation.threshold: input=F.tied_to(F.drop_where(input <= threshold, grad), input) */
-static const Parameter parameters_of_threshold_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"threshold", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_threshold_grad_of_input[] = {
-    {loop_threshold_grad_of_input_float32, loop_threshold_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(threshold_grad_of_input, NULL, 0, 0, 0)
-
 /* derivatives.activation.logit: input=F.logit_grad(grad, input, eps) */
 static const Parameter parameters_of_logit_grad_of_input[] = {
     {"grad", ARRAY},
@@ -1595,6 +1601,128 @@ static int choose_logit_grad_of_input(const Arguments *given)
     return -1;
 }
 DESCRIBE(logit_grad_of_input, choose_logit_grad_of_input, 0, 0, 0)
+
+/* derivatives.activation_gradients.tanh_backward: output_grad=F.tanh_backward(grad, F.conj(output)) */
+static const Parameter parameters_of_tanh_backward_grad_of_output_grad[] = {
+    {"grad", ARRAY},
+    {"output", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_tanh_backward_grad_of_output_grad[] = {
+    {loop_tanh_backward_float32, loop_tanh_backward_float64, 65536, 0},
+};
+DESCRIBE(tanh_backward_grad_of_output_grad, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.tanh_backward: output=F.conj(grad) * output_grad * F.conj(output) * -2 */
+static const Parameter parameters_of_tanh_backward_grad_of_output[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"output", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_tanh_backward_grad_of_output[] = {
+    {loop_tanh_backward_grad_of_output_float32, loop_tanh_backward_grad_of_output_float64, 65536, 0},
+};
+DESCRIBE(tanh_backward_grad_of_output, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.sigmoid_backward: output_grad=F.sigmoid_backward(grad, F.conj(output)) */
+static const Parameter parameters_of_sigmoid_backward_grad_of_output_grad[] = {
+    {"grad", ARRAY},
+    {"output", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_sigmoid_backward_grad_of_output_grad[] = {
+    {loop_sigmoid_backward_float32, loop_sigmoid_backward_float64, 65536, 0},
+};
+DESCRIBE(sigmoid_backward_grad_of_output_grad, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.sigmoid_backward: output=F.conj(grad) * output_grad * F.conj(1 - 2 * output) */
+static const Parameter parameters_of_sigmoid_backward_grad_of_output[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"output", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_sigmoid_backward_grad_of_output[] = {
+    {loop_sigmoid_backward_grad_of_output_float32, loop_sigmoid_backward_grad_of_output_float64, 65536, 0},
+};
+DESCRIBE(sigmoid_backward_grad_of_output, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.log_sigmoid_backward: input=-grad * output_grad * F.sigmoid_slope(input) */
+static const Parameter parameters_of_log_sigmoid_backward_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_log_sigmoid_backward_grad_of_input[] = {
+    {loop_log_sigmoid_backward_grad_of_input_float32, loop_log_sigmoid_backward_grad_of_input_float64, 16384, 0},
+};
+DESCRIBE(log_sigmoid_backward_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.softplus_backward: input=F.softplus_grad_again(grad * output_grad, input, ... */
+static const Parameter parameters_of_softplus_backward_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"beta", NUMBER},
+    {"threshold", NUMBER},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_softplus_backward_grad_of_input[] = {
+    {loop_softplus_backward_grad_of_input_float32, loop_softplus_backward_grad_of_input_float64, 16384, 0},
+};
+DESCRIBE(softplus_backward_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.gelu_backward: input=grad * output_grad * (F.gelu_bend(input) if approxima... */
+static const Parameter parameters_of_gelu_backward_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"approximate", TEXT},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_gelu_backward_grad_of_input[] = {
+    {loop_gelu_backward_grad_of_input_float32, loop_gelu_backward_grad_of_input_float64, 16384, 0},
+    {loop_gelu_backward_grad_of_input_1_float32, loop_gelu_backward_grad_of_input_1_float64, 16384, 0},
+};
+static int choose_gelu_backward_grad_of_input(const Arguments *given)
+{
+    const char *approximate = given->texts[3];
+    if ((!strcmp(approximate, "none")))
+        return 0;
+    if ((!(!strcmp(approximate, "none"))))
+        return 1;
+    return -1;
+}
+DESCRIBE(gelu_backward_grad_of_input, choose_gelu_backward_grad_of_input, 0, 0, 0)
+
+/* derivatives.activation_gradients.hardswish_backward: input=F.keep_where(F.logical_and(input > -3, input < 3... */
+static const Parameter parameters_of_hardswish_backward_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_hardswish_backward_grad_of_input[] = {
+    {loop_hardswish_backward_grad_of_input_float32, loop_hardswish_backward_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(hardswish_backward_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.activation_gradients.elu_backward: input=F.elu_grad_again(grad * output_grad, input, alpha, sca... */
+static const Parameter parameters_of_elu_backward_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"output_grad", ARRAY},
+    {"input", ARRAY},
+    {"alpha", NUMBER},
+    {"scale", NUMBER},
+    {"input_scale", NUMBER},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_elu_backward_grad_of_input[] = {
+    {loop_elu_backward_grad_of_input_float32, loop_elu_backward_grad_of_input_float64, 16384, 0},
+};
+DESCRIBE(elu_backward_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.sub: other=-grad if alpha == 1 else F.scaled_by(-grad, alpha) */
 static const Parameter parameters_of_sub_grad_of_other[] = {
@@ -2715,7 +2843,7 @@ static const Variant variants_of_tan_grad_of_input[] = {
 };
 DESCRIBE(tan_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.asin: input=grad * F.conj(F.rsqrt(1 - input * input)) */
+/* derivatives.trigonometric.asin: input=grad * F.conj(F.rsqrt((1 - input) * (1 + input))) */
 static const Parameter parameters_of_asin_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2726,7 +2854,7 @@ static const Variant variants_of_asin_grad_of_input[] = {
 };
 DESCRIBE(asin_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.acos: input=grad * F.conj(-F.rsqrt(1 - input * input)) */
+/* derivatives.trigonometric.acos: input=grad * F.conj(-F.rsqrt((1 - input) * (1 + input))) */
 static const Parameter parameters_of_acos_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2759,17 +2887,6 @@ static const Variant variants_of_sinh_grad_of_input[] = {
 };
 DESCRIBE(sinh_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.tanh: input=grad * F.conj(1 - result * result) */
-static const Parameter parameters_of_tanh_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"result", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_tanh_grad_of_input[] = {
-    {loop_tanh_grad_of_input_float32, loop_tanh_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(tanh_grad_of_input, NULL, 0, 0, 0)
-
 /* derivatives.trigonometric.asinh: input=grad * F.conj(F.rsqrt(input * input + 1)) */
 static const Parameter parameters_of_asinh_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2792,7 +2909,7 @@ static const Variant variants_of_acosh_grad_of_input[] = {
 };
 DESCRIBE(acosh_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.atanh: input=grad / F.conj(1 - input * input) */
+/* derivatives.trigonometric.atanh: input=grad / F.conj((1 - input) * (1 + input)) */
 static const Parameter parameters_of_atanh_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2858,6 +2975,19 @@ const KernelEntry elementwise_kernels[] = {
     {"prelu_kernel", call_prelu_kernel, overwrite_prelu_kernel},
     {"rrelu_with_noise", call_rrelu_with_noise, overwrite_rrelu_with_noise},
     {"threshold", call_threshold, overwrite_threshold},
+    {"tanh_backward", call_tanh_backward, overwrite_tanh_backward},
+    {"sigmoid_backward", call_sigmoid_backward, overwrite_sigmoid_backward},
+    {"log_sigmoid_backward", call_log_sigmoid_backward, overwrite_log_sigmoid_backward},
+    {"softplus_backward", call_softplus_backward, overwrite_softplus_backward},
+    {"gelu_backward", call_gelu_backward, overwrite_gelu_backward},
+    {"threshold_backward", call_threshold_backward, overwrite_threshold_backward},
+    {"hardshrink_backward", call_hardshrink_backward, overwrite_hardshrink_backward},
+    {"softshrink_backward", call_softshrink_backward, overwrite_softshrink_backward},
+    {"hardtanh_backward", call_hardtanh_backward, overwrite_hardtanh_backward},
+    {"hardsigmoid_backward", call_hardsigmoid_backward, overwrite_hardsigmoid_backward},
+    {"hardswish_backward", call_hardswish_backward, overwrite_hardswish_backward},
+    {"elu_backward", call_elu_backward, overwrite_elu_backward},
+    {"leaky_relu_backward", call_leaky_relu_backward, overwrite_leaky_relu_backward},
     {"add", call_add, overwrite_add},
     {"sub", call_sub, overwrite_sub},
     {"rsub", call_rsub, overwrite_rsub},
@@ -2933,25 +3063,22 @@ const KernelEntry elementwise_kernels[] = {
     {"hypot", call_hypot, overwrite_hypot},
     {"deg2rad", call_deg2rad, overwrite_deg2rad},
     {"rad2deg", call_rad2deg, overwrite_rad2deg},
-    {"sigmoid_grad_of_input", call_sigmoid_grad_of_input, overwrite_sigmoid_grad_of_input},
-    {"logsigmoid_grad_of_input", call_logsigmoid_grad_of_input, overwrite_logsigmoid_grad_of_input},
     {"silu_grad_of_input", call_silu_grad_of_input, overwrite_silu_grad_of_input},
     {"mish_grad_of_input", call_mish_grad_of_input, overwrite_mish_grad_of_input},
-    {"gelu_grad_of_input", call_gelu_grad_of_input, overwrite_gelu_grad_of_input},
-    {"softplus_grad_of_input", call_softplus_grad_of_input, overwrite_softplus_grad_of_input},
-    {"softshrink_grad_of_input", call_softshrink_grad_of_input, overwrite_softshrink_grad_of_input},
-    {"hardshrink_grad_of_input", call_hardshrink_grad_of_input, overwrite_hardshrink_grad_of_input},
-    {"hardtanh_grad_of_input", call_hardtanh_grad_of_input, overwrite_hardtanh_grad_of_input},
-    {"hardsigmoid_grad_of_input", call_hardsigmoid_grad_of_input, overwrite_hardsigmoid_grad_of_input},
-    {"hardswish_grad_of_input", call_hardswish_grad_of_input, overwrite_hardswish_grad_of_input},
-    {"elu_grad_of_input", call_elu_grad_of_input, overwrite_elu_grad_of_input},
     {"celu_grad_of_input", call_celu_grad_of_input, overwrite_celu_grad_of_input},
-    {"leaky_relu_grad_of_input", call_leaky_relu_grad_of_input, overwrite_leaky_relu_grad_of_input},
     {"prelu_kernel_grad_of_input", call_prelu_kernel_grad_of_input, overwrite_prelu_kernel_grad_of_input},
     {"prelu_kernel_grad_of_weight", call_prelu_kernel_grad_of_weight, overwrite_prelu_kernel_grad_of_weight},
     {"rrelu_with_noise_grad_of_input", call_rrelu_with_noise_grad_of_input, overwrite_rrelu_with_noise_grad_of_input},
-    {"threshold_grad_of_input", call_threshold_grad_of_input, overwrite_threshold_grad_of_input},
     {"logit_grad_of_input", call_logit_grad_of_input, overwrite_logit_grad_of_input},
+    {"tanh_backward_grad_of_output_grad", call_tanh_backward_grad_of_output_grad, overwrite_tanh_backward_grad_of_output_grad},
+    {"tanh_backward_grad_of_output", call_tanh_backward_grad_of_output, overwrite_tanh_backward_grad_of_output},
+    {"sigmoid_backward_grad_of_output_grad", call_sigmoid_backward_grad_of_output_grad, overwrite_sigmoid_backward_grad_of_output_grad},
+    {"sigmoid_backward_grad_of_output", call_sigmoid_backward_grad_of_output, overwrite_sigmoid_backward_grad_of_output},
+    {"log_sigmoid_backward_grad_of_input", call_log_sigmoid_backward_grad_of_input, overwrite_log_sigmoid_backward_grad_of_input},
+    {"softplus_backward_grad_of_input", call_softplus_backward_grad_of_input, overwrite_softplus_backward_grad_of_input},
+    {"gelu_backward_grad_of_input", call_gelu_backward_grad_of_input, overwrite_gelu_backward_grad_of_input},
+    {"hardswish_backward_grad_of_input", call_hardswish_backward_grad_of_input, overwrite_hardswish_backward_grad_of_input},
+    {"elu_backward_grad_of_input", call_elu_backward_grad_of_input, overwrite_elu_backward_grad_of_input},
     {"sub_grad_of_other", call_sub_grad_of_other, overwrite_sub_grad_of_other},
     {"rsub_grad_of_input", call_rsub_grad_of_input, overwrite_rsub_grad_of_input},
     {"rsub_tensor_grad_of_input", call_rsub_tensor_grad_of_input, overwrite_rsub_tensor_grad_of_input},
@@ -3040,7 +3167,6 @@ const KernelEntry elementwise_kernels[] = {
     {"acos_grad_of_input", call_acos_grad_of_input, overwrite_acos_grad_of_input},
     {"atan_grad_of_input", call_atan_grad_of_input, overwrite_atan_grad_of_input},
     {"sinh_grad_of_input", call_sinh_grad_of_input, overwrite_sinh_grad_of_input},
-    {"tanh_grad_of_input", call_tanh_grad_of_input, overwrite_tanh_grad_of_input},
     {"asinh_grad_of_input", call_asinh_grad_of_input, overwrite_asinh_grad_of_input},
     {"acosh_grad_of_input", call_acosh_grad_of_input, overwrite_acosh_grad_of_input},
     {"atanh_grad_of_input", call_atanh_grad_of_input, overwrite_atanh_grad_of_input},

@@ -276,6 +276,208 @@ MULTIVERSIONED void NAME(loop_threshold)(void *out, void *const *operands, const
     }
 }
 
+MULTIVERSIONED void NAME(loop_tanh_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict output_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL output = output_at[i];
+        out_at[i] = (output_grad * ((REAL)1 - (output * output)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_sigmoid_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict output_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL output = output_at[i];
+        out_at[i] = (output_grad * (((REAL)1 - output) * output));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_log_sigmoid_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL input_2 = (-input);
+        const REAL growth = exp_of(minimum_of(input_2, (REAL)40));
+        out_at[i] = (output_grad * (growth / (growth + (REAL)1)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_softplus_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double beta = numbers[2];
+    const double threshold = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL scaled = (input * (REAL)beta);
+        const REAL growth = exp_of(minimum_of(scaled, (REAL)40));
+        out_at[i] = ((scaled > (REAL)threshold) ? output_grad : (output_grad * (growth / (growth + (REAL)1))));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_gelu_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL cumulative = (((REAL)1 + erf_of((input * (REAL)0.7071067811865476))) * (REAL)0.5);
+        const REAL density = (exp_of(((input * input) * (REAL)(-0.5))) * (REAL)0.3989422804014327);
+        out_at[i] = (output_grad * (cumulative + (input * density)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_gelu_backward_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL square = (input * input);
+        const REAL squashed = tanh_of(((input + ((square * input) * (REAL)0.044715)) * (REAL)0.7978845608028654));
+        const REAL inner = (((REAL)1 + (square * (REAL)0.134145)) * (REAL)0.7978845608028654);
+        out_at[i] = (output_grad * ((((REAL)1 + squashed) * (REAL)0.5) + (((input * ((REAL)1 - (squashed * squashed))) * inner) * (REAL)0.5)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_threshold_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double threshold = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = ((input <= (REAL)threshold) ? (REAL)0 : output_grad);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_hardshrink_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double lambd = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = ((abs_of(input) > (REAL)lambd) ? output_grad : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_hardtanh_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double min_val = numbers[2];
+    const double max_val = numbers[3];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input > (REAL)min_val) & (input < (REAL)max_val)) ? output_grad : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_hardsigmoid_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input > (REAL)(-3)) & (input < (REAL)3)) ? (output_grad / (REAL)6) : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_hardswish_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = ((input <= (REAL)(-3)) ? (REAL)0 : ((input < (REAL)3) ? (output_grad * ((input / (REAL)3) + (REAL)0.5)) : output_grad));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_elu_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double alpha = numbers[2];
+    const double scale = numbers[3];
+    const double input_scale = numbers[4];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL below = ((output_grad * exp_of((((input < (REAL)0) ? input : (REAL)0) * (REAL)input_scale))) * (REAL)((alpha * scale) * input_scale));
+        out_at[i] = ((input > (REAL)0) ? (output_grad * (REAL)scale) : below);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_leaky_relu_backward)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *output_grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const double negative_slope = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = ((input > (REAL)0) ? output_grad : (output_grad * (REAL)negative_slope));
+    }
+}
+
 MULTIVERSIONED void NAME(loop_add)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1524,38 +1726,6 @@ MULTIVERSIONED void NAME(loop_rad2deg)(void *out, void *const *operands, const d
     }
 }
 
-MULTIVERSIONED void NAME(loop_sigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict result_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL result = result_at[i];
-        out_at[i] = (grad * (((REAL)1 - result) * result));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_logsigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = (-input);
-        const REAL high = (REAL)40;
-        const REAL input_3 = minimum_of(maximum_of(input_2, (REAL)(-INFINITY)), high);
-        const REAL growth = exp_of(input_3);
-        out_at[i] = (grad * (growth / (growth + (REAL)1)));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_silu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1588,142 +1758,6 @@ MULTIVERSIONED void NAME(loop_mish_grad_of_input)(void *out, void *const *operan
     }
 }
 
-MULTIVERSIONED void NAME(loop_gelu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL cumulative = (((REAL)1 + erf_of((input * (REAL)0.7071067811865476))) * (REAL)0.5);
-        const REAL input_2 = ((input * input) * (REAL)(-0.5));
-        const REAL density = (exp_of(input_2) * (REAL)0.3989422804014327);
-        out_at[i] = (grad * (cumulative + (input * density)));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_gelu_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL square = (input * input);
-        const REAL input_2 = ((input + ((square * input) * (REAL)0.044715)) * (REAL)0.7978845608028654);
-        const REAL squashed = tanh_of(input_2);
-        const REAL inner = (((REAL)1 + (square * (REAL)0.134145)) * (REAL)0.7978845608028654);
-        out_at[i] = (grad * ((((REAL)1 + squashed) * (REAL)0.5) + (((input * ((REAL)1 - (squashed * squashed))) * inner) * (REAL)0.5)));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_softplus_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double beta = numbers[2];
-    const double threshold = numbers[3];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = (input * (REAL)beta);
-        const REAL high = (REAL)40;
-        const REAL input_3 = minimum_of(maximum_of(input_2, (REAL)(-INFINITY)), high);
-        const REAL growth = exp_of(input_3);
-        out_at[i] = (((input * (REAL)beta) > (REAL)threshold) ? grad : (grad * (growth / (growth + (REAL)1))));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_softshrink_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double lambd = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = ((abs_of(input) > (REAL)lambd) ? grad : (REAL)0);
-        out_at[i] = input_2;
-    }
-}
-
-MULTIVERSIONED void NAME(loop_hardtanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double min_val = numbers[2];
-    const double max_val = numbers[3];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = (((input > (REAL)min_val) & (input < (REAL)max_val)) ? grad : (REAL)0);
-        out_at[i] = input_2;
-    }
-}
-
-MULTIVERSIONED void NAME(loop_hardsigmoid_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = (((input > (REAL)(-3)) & (input < (REAL)3)) ? (grad / (REAL)6) : (REAL)0);
-        out_at[i] = input_2;
-    }
-}
-
-MULTIVERSIONED void NAME(loop_hardswish_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = ((input <= (REAL)(-3)) ? (REAL)0 : ((input < (REAL)3) ? (grad * ((input / (REAL)3) + (REAL)0.5)) : grad));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_elu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double alpha = numbers[2];
-    const double scale = numbers[3];
-    const double input_scale = numbers[4];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = (((input < (REAL)0) ? input : (REAL)0) * (REAL)input_scale);
-        const REAL below = ((grad * exp_of(input_2)) * (REAL)((alpha * scale) * input_scale));
-        out_at[i] = ((input > (REAL)0) ? (grad * (REAL)scale) : below);
-    }
-}
-
 MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1735,25 +1769,8 @@ MULTIVERSIONED void NAME(loop_celu_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = (((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha));
-        const REAL below = ((grad * exp_of(input_2)) * (REAL)((alpha * 1.0) * (1.0 / alpha)));
+        const REAL below = ((grad * exp_of((((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha)))) * (REAL)((alpha * 1.0) * (1.0 / alpha)));
         out_at[i] = ((input > (REAL)0) ? (grad * (REAL)1) : below);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_leaky_relu_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double negative_slope = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = ((input > (REAL)0) ? grad : (grad * (REAL)negative_slope));
-        out_at[i] = input_2;
     }
 }
 
@@ -1769,7 +1786,8 @@ MULTIVERSIONED void NAME(loop_prelu_kernel_grad_of_input)(void *out, void *const
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL weight = weight_at[i];
-        out_at[i] = ((input > (REAL)0) ? grad : (weight * grad));
+        const REAL input_2 = ((input > (REAL)0) ? grad : (weight * grad));
+        out_at[i] = input_2;
     }
 }
 
@@ -1802,22 +1820,6 @@ MULTIVERSIONED void NAME(loop_rrelu_with_noise_grad_of_input)(void *out, void *c
     }
 }
 
-MULTIVERSIONED void NAME(loop_threshold_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double threshold = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL input_2 = ((input <= (REAL)threshold) ? (REAL)0 : grad);
-        out_at[i] = input_2;
-    }
-}
-
 MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1846,6 +1848,165 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *ope
         const REAL input = input_at[i];
         const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));
         out_at[i] = (((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_tanh_backward_grad_of_output)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict output_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL output = output_at[i];
+        out_at[i] = (((grad * output_grad) * output) * (REAL)(-2));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_sigmoid_backward_grad_of_output)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict output_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL output = output_at[i];
+        out_at[i] = ((grad * output_grad) * ((REAL)1 - ((REAL)2 * output)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_log_sigmoid_backward_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict input_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL high = (REAL)40;
+        const REAL input_2 = minimum_of(maximum_of(input, (REAL)(-INFINITY)), high);
+        const REAL growth = exp_of(input_2);
+        const REAL input_3 = (-input);
+        const REAL high_2 = (REAL)40;
+        const REAL input_4 = minimum_of(maximum_of(input_3, (REAL)(-INFINITY)), high_2);
+        const REAL growth_2 = exp_of(input_4);
+        out_at[i] = (((-grad) * output_grad) * ((growth / (growth + (REAL)1)) * (growth_2 / (growth_2 + (REAL)1))));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_softplus_backward_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict input_at = operands[2];
+    const double beta = numbers[3];
+    const double threshold = numbers[4];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL grad_2 = (grad * output_grad);
+        const REAL input_2 = (input * (REAL)beta);
+        const REAL high = (REAL)40;
+        const REAL input_3 = minimum_of(maximum_of(input_2, (REAL)(-INFINITY)), high);
+        const REAL growth = exp_of(input_3);
+        const REAL input_4 = (-input_2);
+        const REAL high_2 = (REAL)40;
+        const REAL input_5 = minimum_of(maximum_of(input_4, (REAL)(-INFINITY)), high_2);
+        const REAL growth_2 = exp_of(input_5);
+        out_at[i] = (((input * (REAL)beta) > (REAL)threshold) ? (REAL)0 : ((grad_2 * ((growth / (growth + (REAL)1)) * (growth_2 / (growth_2 + (REAL)1)))) * (REAL)beta));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_gelu_backward_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict input_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL square = (input * input);
+        const REAL input_2 = (square * (REAL)(-0.5));
+        out_at[i] = ((grad * output_grad) * ((exp_of(input_2) * ((REAL)2 - square)) * (REAL)0.3989422804014327));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_gelu_backward_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict input_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL square = (input * input);
+        const REAL input_2 = ((input + ((square * input) * (REAL)0.044715)) * (REAL)0.7978845608028654);
+        const REAL squashed = tanh_of(input_2);
+        const REAL slope = (((REAL)1 + (square * (REAL)0.134145)) * (REAL)0.7978845608028654);
+        const REAL bend = (input * (REAL)0.21406444881780073);
+        out_at[i] = ((grad * output_grad) * (((REAL)1 - (squashed * squashed)) * (slope + ((input * (bend - (((squashed * slope) * slope) * (REAL)2))) * (REAL)0.5))));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_hardswish_backward_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict input_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (((input > (REAL)(-3)) & (input < (REAL)3)) ? ((grad * output_grad) / (REAL)3) : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_elu_backward_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict output_grad_at = operands[1];
+    const REAL *restrict input_at = operands[2];
+    const double alpha = numbers[3];
+    const double scale = numbers[4];
+    const double input_scale = numbers[5];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL output_grad = output_grad_at[i];
+        const REAL input = input_at[i];
+        const REAL grad_2 = (grad * output_grad);
+        const REAL input_2 = (((input < (REAL)0) ? input : (REAL)0) * (REAL)input_scale);
+        const REAL below = (exp_of(input_2) * (REAL)(((alpha * scale) * input_scale) * input_scale));
+        out_at[i] = ((input < (REAL)0) ? (grad_2 * below) : (REAL)0);
     }
 }
 
@@ -3189,7 +3350,7 @@ MULTIVERSIONED void NAME(loop_asin_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((REAL)1 - (input * input));
+        const REAL input_2 = (((REAL)1 - input) * ((REAL)1 + input));
         out_at[i] = (grad * ((REAL)1 / sqrt_of(input_2)));
     }
 }
@@ -3204,7 +3365,7 @@ MULTIVERSIONED void NAME(loop_acos_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((REAL)1 - (input * input));
+        const REAL input_2 = (((REAL)1 - input) * ((REAL)1 + input));
         out_at[i] = (grad * (-((REAL)1 / sqrt_of(input_2))));
     }
 }
@@ -3239,20 +3400,6 @@ MULTIVERSIONED void NAME(loop_sinh_grad_of_input)(void *out, void *const *operan
 }
 #endif
 
-MULTIVERSIONED void NAME(loop_tanh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict result_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL result = result_at[i];
-        out_at[i] = (grad * ((REAL)1 - (result * result)));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_asinh_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -3278,7 +3425,7 @@ MULTIVERSIONED void NAME(loop_acosh_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((input * input) - (REAL)1);
+        const REAL input_2 = ((input - (REAL)1) * (input + (REAL)1));
         out_at[i] = (grad * ((REAL)1 / sqrt_of(input_2)));
     }
 }
@@ -3293,7 +3440,7 @@ MULTIVERSIONED void NAME(loop_atanh_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        out_at[i] = (grad / ((REAL)1 - (input * input)));
+        out_at[i] = (grad / (((REAL)1 - input) * ((REAL)1 + input)));
     }
 }
 

@@ -16,7 +16,8 @@ from pullback.rules.saved_values import is_fresh, saved_values
 
 # Functions that rules call and that round nothing.
 _EXACT = set(
-    "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad abs logical_and logical_or "
+    "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad threshold_backward "
+    "hardtanh_backward hardshrink_backward softshrink_backward abs logical_and logical_or "
     "logical_not isnan isfinite sum_to to_dtype".split()
 )
 # Functions that put the gradient at its place among zeros, and how many arguments they leave out (a position has no end

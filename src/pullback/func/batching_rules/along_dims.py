@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.func.batching_rules.loop import loop
-from pullback.func.batching_rules.table import bind, call, ndim_of, rule, shape_of
+from pullback.func.batching_rules.table import bind, call, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.generated.registry import OPERATIONS
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -41,6 +41,18 @@ def along_dims(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, 
     elif ndim == 0:
         result = _each(result, lambda r: G.squeeze_dim(r, 1) if r._array.ndim > 1 else r)
     return level.wrap(result)
+
+
+@rule("softmax_backward_data log_softmax_backward_data")
+def softmax_gradient(
+    level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The gradient of a softmax along the same dimension of every example."""
+    output_grad, output, dim = args
+    ndim = ndim_of(output)
+    if ndim == 0:
+        return loop(level, function, args, kwargs)
+    return level.wrap(function(expanded(level, output_grad), expanded(level, output), wrap_dim(dim, ndim) + 1))
 
 
 def _moved_dims(dim: Any, ndim: int) -> tuple[int, ...]:
