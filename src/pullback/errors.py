@@ -33,6 +33,7 @@ OVERLOADED = frozenset(
     """.split()
 )
 """Functions of several signatures: of a wrong argument PyTorch says that it fits none of them."""
+NO_SIGNATURE = "received an invalid combination of arguments"
 
 
 class AutogradError(RuntimeError):
@@ -155,9 +156,24 @@ def wrong_type(function: str, argument: str, position: int | None, expected: str
     if expected == "tuple of ints" and isinstance(value, (tuple, list)):
         wrong = next((i for i, element in enumerate(value) if not hasattr(element, "__index__")), 0)
         found = f"but found element of type {type(value[wrong]).__name__} at pos {wrong}"
-    prefix = f"{function}() received an invalid combination of arguments - " if function in OVERLOADED else ""
     kind = ArgumentTypeError if expected == "Tensor" else TypeError
-    return kind(f"{prefix}{function}(): argument '{argument}'{place} must be {expected}, {found}")
+    text = f"{function}(): argument '{argument}'{place} must be {expected}, {found}"
+    if function in OVERLOADED:
+        return no_signature_fits(function, [f"{argument}={type(value).__name__}"], text, kind)
+    return kind(text)
+
+
+def no_signature_fits(
+    function: str, given: Sequence[str], detail: str = "", kind: type[TypeError] = TypeError
+) -> TypeError:
+    """The arguments fit none of a function's signatures: which were given, those that there are, and what is wrong."""
+    from pullback.dispatch.signature_lists import signatures_of  # lazy: only while an error is made
+
+    text = f"{function}() {NO_SIGNATURE} - got ({', '.join(given)})"
+    signatures = signatures_of(function)
+    if signatures:
+        text += ", but expected one of:\n" + "\n".join([f" * ({signature})" for signature in signatures])
+    return kind(f"{text}\n{detail}" if detail else text)
 
 
 def _wrong_element(position: int | None, values: Sequence[object]) -> TypeError:

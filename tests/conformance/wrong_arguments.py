@@ -4,8 +4,8 @@ Every argument of a sample of each operation is replaced by something that does 
 tensor of another dtype or shape; arguments are left out, added and misnamed. PyTorch's error and ours must have one type.
 `--values` keeps types and changes values: tensors with fewer dimensions, of other sizes, empty; numbers and sizes that are
 negative, zero or too large; repeated dimensions; unknown words; `out=` and `dtype=` that do not fit.
-`--method` and `--in_place` call these forms instead of the function. Errors of one type whose first lines share no three
-words in a row are counted apart, as "worded", and shown with `--words`. The last line has the counts. Each operation runs
+`--method` and `--in_place` call these forms instead of the function. Errors of one type that share no three words in a
+row are counted apart, as "worded", and shown with `--words`. The last line has the counts. Each operation runs
 in a process of its own, since PyTorch crashes on some.
 """
 
@@ -120,8 +120,9 @@ def builtin_type(error: BaseException) -> type[BaseException]:
 
 
 def shares_words(theirs: BaseException, actual: BaseException) -> bool:
-    """Whether three words in a row of the first line of PyTorch's message are in that of ours, numbers aside."""
-    words, ours = (re.findall(r"[a-z_]+", (str(e).splitlines() or [""])[0].lower()) for e in (theirs, actual))
+    """Whether three words in a row of the first line of PyTorch's message are in ours, numbers aside."""
+    words = re.findall(r"[a-z_]+", (str(theirs).splitlines() or [""])[0].lower())
+    ours = re.findall(r"[a-z_]+", str(actual).lower())
     length = min(3, len(words))
     parts = {tuple(ours[i : i + length]) for i in range(len(ours))}
     return any(tuple(words[i : i + length]) in parts for i in range(len(words) - length + 1))

@@ -54,9 +54,10 @@ def is_of_type(error: BaseException | None, name: str) -> bool:
     return error is None if name == "nothing" else isinstance(error, getattr(builtins, name))
 
 
-def words_of(error: BaseException | None) -> list[str]:
-    """The words of the first two lines of a message, without numbers, places and names of the library."""
-    text = " ".join(str(error).splitlines()[:2]).replace("pullback", "torch")
+def words_of(error: BaseException | None, *, last: bool = False) -> list[str]:
+    """The words of the first two lines of a message, or of its last, without numbers, places and names of the library."""
+    lines = str(error).splitlines()
+    text = " ".join(lines[-1:] if last else lines[:2]).replace("pullback", "torch")
     return re.findall(r"[A-Za-z_]+", re.sub(r"0x[0-9a-f]+| \(position \d+\)", "", text))
 
 

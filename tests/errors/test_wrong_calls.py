@@ -29,4 +29,5 @@ def test_a_wrong_call_raises_what_pytorch_raises(file: str, call: str, expected:
 
     assert is_of_type(actual, expected), repr(actual)
     if not COUNTED_BY_CYTHON.fullmatch(str(actual)):
-        assert phrase in " ".join(words_of(actual))
+        # What is wrong with one argument stands below the signatures, where PyTorch may have no room for both.
+        assert any(phrase in " ".join(words_of(actual, last=last)) for last in (False, True))

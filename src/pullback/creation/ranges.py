@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
 from pullback.creation.options import allocated, dtype_option, finish, number_of, show_creation
-from pullback.errors import wrong_type
+from pullback.errors import no_signature_fits, wrong_type
 from pullback.kernels.creation import (
     arange_array,
     closed_range_array,
@@ -46,6 +46,7 @@ def _told(start: Any, step: Any) -> tuple[str, ...]:
 
 def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, Any]:
     named = {name: options.pop(name) for name in ("start", "end", "step") if name in options}
+    by_name = [f"{name}={type(value).__name__}" for name, value in named.items()]
     if len(given) == 1:
         named["start" if "end" in named else "end"] = given[0]
     elif given and "start" in named:
@@ -53,9 +54,7 @@ def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
     else:
         named.update(zip(("start", "end", "step"), given, strict=False))
     if "end" not in named or len(given) > 3:
-        raise TypeError(
-            "arange() received an invalid combination of arguments: it takes (end), (start, end) or (start, end, step)"
-        )
+        raise no_signature_fits("arange", [*[type(value).__name__ for value in given], *by_name])
     for value in named.values():
         if isinstance(value, complex):
             raise RuntimeError(f"value cannot be converted to type double without overflow: {value}")
@@ -90,10 +89,8 @@ def _steps(function: str, steps: Any) -> int:
     try:
         return as_int(steps)
     except TypeError:
-        raise TypeError(
-            f"{function}() received an invalid combination of arguments - got (int, int, {type(steps).__name__}): the "
-            "number of steps must be an int"
-        ) from None
+        detail = f"{function}(): argument 'steps' must be int, not {type(steps).__name__}"
+        raise no_signature_fits(function, ["int", "int", type(steps).__name__], detail) from None
 
 
 @interceptable

@@ -28,6 +28,7 @@ from pullback.backend.dtype import (
     uint8,
 )  # fmt: skip
 from pullback.backend.meta_array import empty_meta
+from pullback.errors import no_signature_fits
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import dispatch_operation, is_dispatching
@@ -129,11 +130,10 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
             flags.append(value)
         elif isinstance(value, (str, device, builtins.int)):
             if place is not None:
-                kinds = ", ".join([v.__class__.__name__ for v in args])
-                raise TypeError(f"to() received an invalid combination of arguments - got ({kinds})")
+                raise no_signature_fits("to", [v.__class__.__name__ for v in args])
             place = value
         elif value is not None:
-            raise TypeError(f"to() received an invalid combination of arguments - got ({value.__class__.__name__})")
+            raise no_signature_fits("to", [v.__class__.__name__ for v in args])
     return wanted, copy or (len(flags) > 1 and flags[1]), None if place is None else usable_device(place)
 
 

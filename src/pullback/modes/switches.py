@@ -4,9 +4,9 @@
 Reading a `threading.local` attribute costs as much as a quarter of a small operation. So a generated function first
 reads `process.diverted`, a plain attribute: zero means that every thread has every switch but grad mode at its default
 (no hooks, no dual level, nothing intercepting), and the fast path needs to look no further. Any thread that leaves the
-defaults adds one while it is away. `process.changed` counts in the same way and grad mode too: an operation reads it
-where it would be recorded. The price is only paid by others' speed, never by correctness: with a count above zero each
-thread reads its own switches.
+defaults adds one while it is away; one that ends while it is away takes it back (`_Absence`). `process.changed` counts in
+the same way and grad mode too: an operation reads it where it would be recorded. The price is only paid by others' speed,
+never by correctness: with a count above zero each thread reads its own switches.
 """
 
 from __future__ import annotations
@@ -28,6 +28,34 @@ class Process:
 
 process = Process()
 _lock = threading.Lock()
+
+
+class _Absence:
+    """One thread's part in the counts of `process`. It dies with the thread, also of one that ends inside of a mode."""
+
+    __slots__ = ("changed", "diverted")
+
+    def __init__(self) -> None:
+        self.changed = self.diverted = False
+
+    def count_changed(self, away: bool) -> None:
+        """Say whether the thread is away from its defaults."""
+        with _lock:
+            process.changed += away - self.changed
+            self.changed = away
+
+    def count_diverted(self, away: bool) -> None:
+        """Say whether it is away from them in more than grad mode."""
+        with _lock:
+            process.diverted += away - self.diverted
+            self.diverted = away
+
+    def __del__(self) -> None:
+        # After a fork, the lock may be held by a thread that is no more.
+        if self.changed and _lock is not None and _lock.acquire(timeout=1):
+            process.changed -= 1
+            process.diverted -= self.diverted
+            _lock.release()
 
 
 class Switches(threading.local):
@@ -73,6 +101,7 @@ class Switches(threading.local):
         self.multithreading: bool = True
         self.changed_switches: int = 0
         self.diverting_switches: int = 0
+        self.absence = _Absence()
 
 
 switches = Switches()
@@ -110,14 +139,12 @@ def set_switch(name: str, value: Any) -> Any:
         count = state["changed_switches"] + difference
         state["changed_switches"] = count
         if count + (difference < 0) == 1:  # the thread has just left its defaults, or come back to them
-            with _lock:
-                process.changed += difference
+            state["absence"].count_changed(difference > 0)
         if name != "grad_mode":
             count = state["diverting_switches"] + difference
             state["diverting_switches"] = count
             if count + (difference < 0) == 1:
-                with _lock:
-                    process.diverted += difference
+                state["absence"].count_diverted(difference > 0)
     return former
 
 

@@ -9,7 +9,9 @@ Switches alone are looked at in every call, since anything is true or false.
 
 from __future__ import annotations
 
+import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,10 +19,12 @@ from typing import Any
 from pullback.backend.array_module import is_number
 from pullback.backend.dtype import dtype
 from pullback.backend.naming import display_namespace
-from pullback.errors import ArgumentTypeError, no_memory, wrong_type
+from pullback.errors import NO_SIGNATURE, ArgumentTypeError, no_memory, no_signature_fits, wrong_type
 from pullback.tensor.arguments import PYTHON_TYPES, do_not_broadcast
 from pullback.tensor.tensor import TensorBase
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))).replace("\\", "/") + "/"
+_PYTHON = os.path.dirname(os.__file__).replace("\\", "/") + "/"
 _INSIDE = (
     "Boolean value of Tensor with more than one value",
     "cannot be converted to Scalar",
@@ -56,7 +60,11 @@ def refused(
         if expected is not None:
             if value is None and name == "dim":
                 return TypeError(f'{function}() missing 1 required positional arguments: "dim"')
-            return wrong_type(function, name, None if by_name else position + 1, expected, value)
+            explained = wrong_type(function, name, None if by_name else position + 1, expected, value)
+            last = max(
+                i for i, other in enumerate(values) if i <= position or (other is not None and other is not False)
+            )
+            return with_signatures(explained, function, values[: last + 1], {})
     if isinstance(error, (ValueError, MemoryError)):
         return no_memory(error) or _shapes_that_differ(error) or error
     return error
@@ -66,6 +74,44 @@ def refusal(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
     """The error that explains `error`, or None where that explains itself. See Note [Refusals]."""
+    if _comes_from_a_callback(error):
+        return None
+    explained = _explanation(function, name, args, kwargs, error)
+    said = error if explained is None else explained
+    complete = with_signatures(said, name, *_without_defaults(function, args, kwargs))
+    return explained if complete is said else complete
+
+
+def _without_defaults(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The arguments that were given, as far as they differ from what they are when they are not."""
+    parameters = list(inspect.signature(function).parameters.values())
+    defaults = {p.name: p.default for p in parameters}
+    given = list(args)
+    while given and len(given) <= len(parameters) and given[-1] is parameters[len(given) - 1].default:
+        given.pop()
+    return given, {key: value for key, value in kwargs.items() if value is not defaults.get(key, inspect)}
+
+
+def with_signatures(error: Exception, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception:
+    """Let an error that no signature fits tell of all arguments that were given, not of the wrong one alone."""
+    if not isinstance(error, TypeError) or NO_SIGNATURE not in str(error):
+        return error
+    function, _, detail = str(error).partition(f"() {NO_SIGNATURE} - ")
+    given = [_kind_of(value) for value in args] + [f"{key}={_kind_of(value)}" for key, value in kwargs.items()]
+    detail = detail.rpartition("\n")[2] if "\n" in detail else "" if detail.startswith("got (") else detail
+    return no_signature_fits(function, given, detail, type(error))
+
+
+def _kind_of(value: Any) -> str:
+    """The type of an argument as PyTorch names it."""
+    return f"{display_namespace()}.dtype" if isinstance(value, dtype) else type(value).__name__
+
+
+def _explanation(
+    function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+) -> Exception | None:
     if (allocation := no_memory(error)) is not None:
         return allocation
     if isinstance(error, KeyError):  # of a function that takes keywords of any name, to look for its own
@@ -104,6 +150,25 @@ def refusal(
         text = f"{name}() received an invalid combination of arguments - got ({', '.join(given)})"
         return _also_attribute_error(error, text)
     return None
+
+
+def _comes_from_a_callback(error: Exception) -> bool:
+    """Whether code of the user's that was called back (a hook, a backward) raised the error: it says what it says."""
+    below = error.__traceback__
+    while below is not None:
+        if not _is_library_code(below.tb_frame.f_code.co_filename):
+            return True
+        below = below.tb_next
+    return False
+
+
+@functools.cache
+def _is_library_code(filename: str) -> bool:
+    """Whether a file belongs to this package, to Python or to the array library, which calls no one back."""
+    path = filename.replace("\\", "/")
+    if path.startswith(("<", "pullback/")) or "/numpy/" in path or "/ml_dtypes/" in path:
+        return True
+    return path.startswith(_PACKAGE) or (path.startswith(_PYTHON) and "/site-packages/" not in path)
 
 
 def _wrong_element(bound: inspect.BoundArguments) -> TypeError | None:

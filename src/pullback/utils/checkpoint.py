@@ -207,7 +207,7 @@ class _SaveInputs(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
+        ctx.save_for_backward(*inputs[1:])  # the first one only lets the node be recorded
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -436,25 +436,11 @@ def _checkpoint_by_hooks(
     from pullback.creation import empty
 
     frame.input_node = _SaveInputs.apply(empty(0, requires_grad=True), *tensors).grad_fn if tensors else None
-    if frame.input_node is not None:
-        frame.arguments = [_TENSOR if m is _TENSOR else m for m in frame.arguments]
-        frame.input_node = _WithoutFirst(frame.input_node)
     log = _operation_log(frame.original_log) if debug else contextlib.nullcontext()
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context, log:
         result = run(*flat)
     frame.ended = True
     return result
-
-
-class _WithoutFirst:
-    """The saved inputs without the dummy that made the node recorded."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-
-    @property
-    def saved_tensors(self) -> Any:
-        return self._node.saved_tensors[1:]
 
 
 def checkpoint_sequential(

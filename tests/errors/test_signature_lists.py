@@ -1,0 +1,46 @@
+"""Arguments that fit no signature: the error names what was given and lists the signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pullback
+
+X = pullback.ones(2)
+CALLS: dict[str, tuple[Callable[[], Any], str, str]] = {
+    "function": (lambda: pullback.sum(X, "a"), "sum", "got (Tensor, str)"),
+    "method": (lambda: X.sum("a"), "sum", "got (Tensor, str)"),
+    "creation": (lambda: pullback.arange(1, 2, 3, 4), "arange", "got (int, int, int, int)"),
+    "keyword": (lambda: pullback.rand(2, generator=3), "rand", "got (int, generator=int)"),
+    "optional": (lambda: pullback.where(X, X), "where", "got (Tensor, Tensor)"),
+    "conversion": (lambda: X.to(3.5), "to", "got (float)"),
+    "number": (lambda: pullback.linspace(0, 1, 2.5), "linspace", "got (int, int, float)"),
+    "argument": (lambda: X.view("a"), "view", "got (size=str)"),
+}
+
+
+@pytest.mark.parametrize(("call", "name", "given"), CALLS.values(), ids=CALLS)
+def test_an_error_lists_what_was_given_and_the_signatures(call: Callable[[], Any], name: str, given: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        call()
+    lines = str(raised.value).splitlines()
+    assert lines[0] == f"{name}() received an invalid combination of arguments - {given}, but expected one of:"
+    assert len([line for line in lines if line.startswith(" * (")]) >= 2
+
+
+def test_signatures_have_types_names_and_defaults() -> None:
+    with pytest.raises(TypeError) as raised:
+        pullback.sum(X, "a")
+    assert str(raised.value).splitlines()[1:] == [
+        " * (Tensor input, *, pullback.dtype dtype = None)",
+        " * (Tensor input, tuple of ints dim, bool keepdim = False, *, pullback.dtype dtype = None)",
+        "sum(): argument 'dim' (position 2) must be tuple of ints, not str",
+    ]
+
+
+def test_a_function_of_one_signature_says_which_argument_is_wrong() -> None:
+    with pytest.raises(TypeError, match=r"^add\(\): argument 'other' \(position 2\) must be Tensor, not object$"):
+        pullback.add(X, object())
