@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from pullback.distributed.environment import Placement, find_placement
-from pullback.distributed.launch import Launch, remove_shared_memory
+from pullback.distributed.launch import Launch
+from pullback.distributed.manager import remove_shared_memory
 from pullback.distributed.run import main as torchrun
 from tests.distributed.running import environment, launch, launch_text, needs_mpi
 

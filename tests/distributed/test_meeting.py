@@ -87,8 +87,12 @@ dist.all_reduce(torch.ones(1))
             for rank in range(2)
         ]
         survivor = ranks[1 - victim]
-        said = survivor.communicate(timeout=60)[1]
-        ranks[victim].communicate(timeout=60)
+        try:
+            said = survivor.communicate(timeout=60)[1]
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.communicate()
         assert f"rank {victim}: its process has ended" in said
         assert survivor.returncode == 1
         assert time.monotonic() - start < 30

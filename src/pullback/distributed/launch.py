@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, TextIO
 
 from pullback.distributed.environment import find_placement
+from pullback.distributed.manager import remove_shared_memory
 from pullback.distributed.worker import REPORTS
 from pullback.distributed.worker import main as run_as_rank
 
@@ -134,26 +135,6 @@ def _launch_once(given: Launch) -> int:
         if status:
             remove_shared_memory(started)
         return _explain(Path(folder), status, b"".join(said).decode(errors="replace"))
-
-
-def remove_shared_memory(since: float, folder: Path = Path("/dev/shm")) -> None:
-    """Remove what ranks that were killed have left of MPICH's shared memory, unless a process still uses it."""
-    left = [
-        path
-        for path in folder.glob("mpich_shm_*")
-        if path.stat().st_uid == os.getuid() and path.stat().st_mtime >= since - 1
-    ]
-    in_use = "".join(_maps(path) for path in Path("/proc").glob("[0-9]*/maps")) if left else ""
-    for path in left:
-        if path.name not in in_use:
-            path.unlink(missing_ok=True)
-
-
-def _maps(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""  # another user's, or ended meanwhile
 
 
 def _master(given: Launch) -> str:
