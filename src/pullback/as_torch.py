@@ -114,6 +114,7 @@ class OwnModuleFinder(MetaPathFinder):
 
         def load_and_extend(module: ModuleType) -> None:
             load(module)
+            _know_as_torch(module.__name__, module)
             add_missing_names(module)
             name_classes(module)
 
@@ -159,6 +160,17 @@ def _refuse_if_provided_for(fullname: str) -> None:
         raise _no_such_module(fullname)
 
 
+def _know_as_torch(name: str, module: ModuleType) -> None:
+    """Let a loaded module be found under PyTorch's name too.
+
+    The import system binds what it loads in the parent. `torch.autograd.gradcheck` is a module and a function: loading the
+    module a second time, under this name, would hide the function that the parent bound when it had loaded it.
+    """
+    known_as = name.removeprefix("pullback.")
+    if known_as in torch_modules():
+        sys.modules.setdefault(f"torch.{known_as}", module)
+
+
 def _exists(name: str) -> bool:
     """Whether pullback has the module `name`, without running it."""
     try:
@@ -189,6 +201,7 @@ def install_as_torch() -> None:
     namespace["__version__"] = TorchVersion(EMULATED_VERSION)
     for name, module in list(sys.modules.items()):
         if name == "pullback" or name.startswith("pullback."):
+            _know_as_torch(name, module)
             add_missing_names(module)
             name_classes(module)
     namespace["__name__"] = "torch"  # programs ask for it

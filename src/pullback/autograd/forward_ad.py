@@ -79,6 +79,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
             f"{level} is not supported. Use its primal, from unpack_dual(), instead."
         )
+    if tangent_at(tangent, level) is not None:
+        raise RuntimeError(
+            f"Setting a forward grad that itself has a forward gradient at the same level{level} is not supported. Use the "
+            "primal of the tangent, from unpack_dual(), instead."
+        )
     dual = tensor.view_as(tensor)
     set_tangent(dual, level, laid_out_like(tensor, tangent))
     return dual
@@ -147,3 +152,9 @@ class _set_fwd_grad_enabled(_ContextDecorator):
 
     def clone(self) -> _set_fwd_grad_enabled:
         return type(self)(self.mode)
+
+
+def __getattr__(name: str) -> int:
+    if name == "_current_level":
+        return current_dual_level()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

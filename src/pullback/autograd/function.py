@@ -7,17 +7,18 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.autograd.function_tangents import OutputKind, carry_tangents
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.basic_nodes import DelayedError
 from pullback.graph.custom_function_node import FunctionContext, FunctionCtx, _FunctionBase, _HookMixin
 from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
 from pullback.graph.node import next_sequence_nr
-from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents, zeros_like_input
+from pullback.graph.tangents import levels_of, without_tangents
 from pullback.graph.views import check_view_modification, make_view
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import intercept
-from pullback.modes.switches import process, set_switch, switches
+from pullback.modes.switches import process, resume_gradients, set_switch, suspend_gradients, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, MULTI_OUTPUT
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -205,7 +206,7 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
         ctx.next_edges = tuple([gradient_edge(t) for t in tensors])
         ctx.sequence_nr = next_sequence_nr()
     inputs = tuple([without_tangents(a, 0) if isinstance(a, Tensor) else a for a in args]) if dual else args
-    former, former_level = set_grad_mode(False), switches.dual_level
+    former, former_level = suspend_gradients(), switches.dual_level
     if dual:
         set_switch("dual_level", -1)
     try:
@@ -218,16 +219,17 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     finally:
         if dual:
             set_switch("dual_level", former_level)
-        set_grad_mode(former)
+        resume_gradients(former)
     outputs = output if isinstance(output, tuple) else (output,)
     if dual:
         ctx.to_save, ctx.saved_for_forward = (
             _with_tangents(s, inputs, args) for s in (ctx.to_save, ctx.saved_for_forward)
         )
-    saved = ctx.to_save if ctx.saved_for_forward is None else ctx.saved_for_forward
+    kinds = [OutputKind(ctx, o, inputs) for o in outputs] if dual else []
+    saved = ctx.saved_for_forward
     wrapped = _wrap_outputs(ctx, outputs, inputs, args, records)
     if dual:
-        _carry_tangents(cls, ctx, args, wrapped, saved)
+        carry_tangents(ctx, args, wrapped, kinds, saved)
     return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
 
 
@@ -235,7 +237,8 @@ def _refuse_saved_outputs(ctx: FunctionContext, inputs: Sequence[Any], output: A
     """Refuse an input that is an output as well and was saved: which of the two backward is to see is not clear."""
     outputs = output if isinstance(output, tuple) else (output,)
     returned = [t for t in inputs if isinstance(t, Tensor) and any(t is o for o in outputs)]
-    if any(t is s for t in returned if all(t is not d for d in ctx.dirty_tensors) for s in ctx.to_save or ()):
+    saved = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))
+    if any(t is s for t in returned if all(t is not d for d in ctx.dirty_tensors) for s in saved):
         raise RuntimeError(
             "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
             "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
@@ -353,33 +356,6 @@ def _with_tangents(saved: Any, inputs: Sequence[Any], args: Sequence[Any]) -> An
     if saved is None:
         return None
     return tuple([next((a for i, a in zip(inputs, args, strict=True) if i is t), t) for t in saved])
-
-
-def _carry_tangents(
-    cls: type[Function], ctx: FunctionContext, args: Sequence[Any], outputs: Sequence[Any], saved: Any
-) -> None:
-    """Call the user's jvp at every level that an input has a tangent at."""
-    outer = switches.dual_level
-    for level in sorted({level for a in args if isinstance(a, Tensor) for level in levels_of(a)}):
-        tangents = [_input_tangent(ctx, a, level) if isinstance(a, Tensor) else None for a in args]
-        set_switch("dual_level", level - 1)
-        ctx.saved_for_jvp = tuple([without_tangents(t, level) for t in saved or ()])
-        try:
-            computed = cls.jvp(ctx, *tangents)
-        finally:
-            ctx.saved_for_jvp = None
-            set_switch("dual_level", outer)
-        for output, tangent in zip(outputs, computed if isinstance(computed, tuple) else (computed,), strict=False):
-            if isinstance(output, Tensor) and tangent is not None:
-                set_tangent(output, level, tangent)
-
-
-def _input_tangent(ctx: FunctionContext, input: Tensor, level: int) -> Any:
-    """The tangent that `jvp` is given for an input: zeros where it has none, unless the Function wants to know."""
-    tangent = tangent_at(input, level)
-    if tangent is not None or not ctx.materialize_grads or not is_float_or_complex(input._array.dtype):
-        return tangent
-    return zeros_like_input(input)
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,17 +19,15 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 def _as_tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple[Any, ...]]:
     """Whether `value` was a tuple, and it as one; anything but tensors is refused."""
-    is_tuple = isinstance(value, (tuple, list)) and not isinstance(value, Tensor)
-    values = tuple(value) if is_tuple else (value,)
+    is_tuple = isinstance(value, tuple)
+    values = value if is_tuple else (value,)
+    name = "outputs of the user-provided function" if argument == "outputs" else argument
     for index, item in enumerate(values):
         if not isinstance(item, Tensor):
-            where = f" at index {index}" if is_tuple else ""
+            which = f"value at index {index}" if is_tuple else f"given {name}"
             raise TypeError(
-                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the value{where} "
-                f"has type {type(item)}."
-                if argument == "inputs"
-                else f"The outputs of the user-provided function given to {function} must be either a Tensor or a tuple of "
-                f"Tensors but the value{where} has type {type(item)}."
+                f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the {which} has type "
+                f"{type(item)}."
             )
     return is_tuple, values
 
@@ -67,17 +65,16 @@ def _check_requires_grad(values: Sequence[Any], kind: str, strict: bool) -> None
 
 _STRICT_NONE = {
     "outputs": "The output of the user-provided function is independent of input {}. This is not allowed in strict mode.",
-    "grad_inputs": "The gradient with respect to input {} is None. This is not allowed in strict mode.",
     "jacobian": "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode.",
     "hessian": "The hessian of the user-provided function is independent of input {}. This is not allowed in strict mode.",
 }
 _STRICT_CONSTANT = {
     "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
     "differentiable manner from the input when running in strict mode.",
-    "grad_inputs": "The gradient with respect to input {} is independent of the inputs of the user-provided function. This "
-    "is not allowed in strict mode.",
+    "product": "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode "
+    "when create_graph=True.",
     "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input "
-    "{} is independent of the inputs of the user-provided function. This is not allowed in strict mode.",
+    "{} is independent of the input. This is not allowed in strict mode: the second derivative would be zero.",
     "hessian": "The hessian of the user-provided function with respect to input {} is independent of the inputs of the "
     "user-provided function. This is not allowed in strict mode.",
 }
@@ -130,10 +127,9 @@ def _check_vector(v: Any, like: Sequence[Any], function: str, of: str) -> tuple[
         return tuple(_ones_like(x) for x in like)
     _, vectors = _as_tuple(v, "v", function)
     if len(vectors) != len(like):
-        is_tuple = isinstance(v, (tuple, list))
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}."
-            if is_tuple
+            if len(like) > 1
             else "The given v should contain a single Tensor."
         )
     for index, (vector, reference) in enumerate(zip(vectors, like, strict=True)):
@@ -141,6 +137,24 @@ def _check_vector(v: Any, like: Sequence[Any], function: str, of: str) -> tuple[
             prefix = f"Entry {index} in " if len(vectors) > 1 else ""
             raise RuntimeError(f"{prefix}v has invalid size: should be {reference.size()} but got {vector.size()}.")
     return vectors
+
+
+def _construct_standard_basis_for(tensors: tuple[Any, ...], tensor_numels: tuple[int, ...]) -> tuple[Any, ...]:
+    """The identity matrix over the elements of all tensors, as columns for each: `chunk[row]` is part of a unit vector."""
+    if len(tensors) != len(tensor_numels):
+        raise AssertionError(
+            "Expected tensors and tensor_numels to have the same length, but got "
+            f"{len(tensors)} and {len(tensor_numels)}"
+        )
+    if not tensors:
+        raise AssertionError("Expected at least one tensor")
+    start, total, chunks = 0, sum(tensor_numels), []
+    for tensor, size in zip(tensors, tensor_numels, strict=True):
+        chunk = zeros(total, size, dtype=tensor.dtype)
+        F.fill_(F.diagonal(F.narrow(chunk, 0, start, size)), 1)
+        chunks.append(chunk)
+        start += size
+    return tuple(chunks)
 
 
 def _ones_like(tensor: Any) -> Any:
@@ -166,7 +180,8 @@ def vjp(
     keep = True if create_graph else is_grad_enabled()
     with enable_grad():
         products = _gradients(outputs, values, vectors, create_graph=create_graph, keep=keep)
-        products = _filled(products, values, strict, "grad_inputs")
+        products = _filled(products, values, strict, "outputs")
+        _check_requires_grad(products, "product", strict and create_graph)
     return (
         _unwrap(_finish(outputs, create_graph), outputs_are_tuple),
         _unwrap(_finish(products, create_graph), is_tuple),
@@ -190,9 +205,10 @@ def jvp(
         _check_requires_grad(outputs, "outputs", strict)
         dummies = tuple(zeros_like(o).requires_grad_() for o in outputs)
         pulled = _gradients(outputs, values, dummies, create_graph=True)
-        pulled = _filled(pulled, values, strict, "grad_inputs")
+        pulled = _filled(pulled, values, strict, "outputs")
         products = _gradients(pulled, dummies, vectors, create_graph=create_graph)
-        products = _filled(products, outputs, strict, "grad_inputs")
+        products = _filled(products, outputs, strict, "outputs")
+        _check_requires_grad(products, "product", strict and create_graph)
     del is_tuple
     return (
         _unwrap(_finish(outputs, create_graph), outputs_are_tuple),
@@ -427,7 +443,7 @@ def _hessian_product(
         if outputs[0].numel() != 1:
             raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
         first = _gradients(outputs, values, None, create_graph=True)
-        first = _filled(first, values, strict, "jacobian")
+        first = _filled(first, values, strict, "outputs")
         _check_requires_grad(first, "jacobian", strict)
         # See Note [Symmetric Hessians].
         is_symmetric = not strict and not create_graph and has_symmetric_hessian(outputs[0], values)

@@ -7,18 +7,14 @@ from typing import Any
 
 from pullback.autograd.differentiation import grad as _grad
 from pullback.autograd.grad_mode import enable_grad
-from pullback.autograd.numerical_jacobian import (
-    analytical_jacobian,
-    basis_vector,
-    count,
-    directional_difference,
-    forward_derivative,
-    forward_jacobian,
-    numerical_jacobian,
-    real_parts,
-    vector_jacobian,
+from pullback.autograd.gradient_comparison import (
+    GradcheckError,
+    GradientComparison,
+    fixed_generator,
+    random_unit_vectors,
 )
-from pullback.creation import zeros, zeros_like
+from pullback.autograd.numerical_jacobian import backward_jacobian, numerical_jacobian, tangents_of, vector_jacobian
+from pullback.creation import zeros_like
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
@@ -28,56 +24,37 @@ __all__ = [
 ]  # fmt: skip
 
 
-class GradcheckError(RuntimeError):
-    """A derivative differs from what finite differences say."""
-
-
-class _Check:
-    """One run of gradcheck: the function, its inputs and the tolerances."""
-
-    def __init__(self, func: Callable[..., Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
-        self.func = func
-        self.inputs = inputs
-        self.options = options
-        self.differentiable = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
-        self.positions = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-
-    def outputs(self, *inputs: Any) -> list[Any]:
-        """The results that can have a gradient."""
-        result = self.func(*(inputs or self.inputs))
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        return [r for r in results if isinstance(r, Tensor) and (r.is_floating_point() or r.is_complex())]
-
-    def close(self, a: Any, b: Any) -> bool:
-        import pullback.functions as F
-
-        wide = (F.double(a), F.double(b))
-        return bool(F.allclose(wide[0], wide[1], self.options["rtol"], self.options["atol"]))
+class _Check(GradientComparison):
+    """One run of gradcheck: the comparisons, and what backward and forward mode have to hold besides."""
 
     def run(self) -> None:
         """All the checks that were asked for."""
         self.check_inputs()
-        outputs = self.outputs()
-        if not any(o.requires_grad for o in outputs):
-            self.check_no_gradient(outputs)
-            return
-        if self.options["fast_mode"]:
-            self.check_fast(outputs)
-        else:
-            self.check_slow(outputs)
+        outputs = self.differentiable_outputs()
         if self.options["check_backward_ad"]:
-            for number, output in enumerate(outputs):
-                if output.requires_grad:
-                    self.check_backward_properties(number, output)
+            if not outputs:
+                self.check_no_gradient()
+                return
+            self.compare_backward(outputs)
+        if self.options["check_forward_ad"]:
+            self.compare_forward()
+            if self.options["check_undefined_grad"]:
+                self.check_undefined_tangents()
         if self.options["check_batched_forward_grad"]:
             for position in self.positions:
                 self.check_batched_forward(position)
+        if self.options["check_backward_ad"]:
+            for output in outputs if self.options["check_batched_grad"] else ():
+                self.check_batched(output)
+            self.check_zero_gradients(outputs)
+            if self.options["check_undefined_grad"]:
+                self.check_undefined(outputs)
 
     def check_inputs(self) -> None:
         """Refuse inputs on which finite differences mean nothing, and warn of single precision."""
         if not self.differentiable:
             raise ValueError(
-                "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+                "gradcheck expects at least one input tensor to require gradient, but none of them have "
                 "requires_grad=True."
             )
         for index in self.positions:
@@ -94,150 +71,81 @@ class _Check:
                     "on the input before passing it to gradcheck."
                 )
 
-    def check_no_gradient(self, outputs: Sequence[Any]) -> None:
+    def check_no_gradient(self) -> None:
         """Outputs without history must not depend on the inputs."""
         for x in self.differentiable:
-            for column in numerical_jacobian(self.outputs, x, self.options["eps"]):
-                for change in column:
-                    if change.numel() and float(change.abs().max()) > self.options["atol"]:
-                        raise GradcheckError("Numerical gradient for function expected to be zero")
+            for matrix in numerical_jacobian(self.float_outputs, x, self.options["eps"], self.axes_of(x)):
+                if matrix.numel() and float(matrix.abs().max()) > self.options["atol"]:
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
 
-    def check_slow(self, outputs: Sequence[Any]) -> None:
-        """Compare every element of every Jacobian."""
-        eps = self.options["eps"]
-        for index, x in enumerate(self.differentiable):
-            columns = numerical_jacobian(self.outputs, x, eps)
-            numerical = [_from_columns(columns, number, output, x) for number, output in enumerate(outputs)]
-            if self.options["check_backward_ad"]:
-                for number, output in enumerate(outputs):
-                    analytical = self.backward_matrix(output, x)
-                    self.compare(numerical[number], analytical, number, index, "analytical")
-            if self.options["check_forward_ad"]:
-                columns = forward_jacobian(self.forward_outputs, self.inputs, self.positions[index])
-                for number, output in enumerate(outputs):
-                    forward = _from_columns(columns, number, output, x)
-                    self.compare(numerical[number], forward, number, index, "analytical (forward mode)")
-
-    def forward_outputs(self, *inputs: Any) -> list[Any]:
-        return self.outputs(*inputs)
-
-    def backward_matrix(self, output: Any, x: Any) -> Any:
-        if not output.requires_grad:
-            return zeros((count(output), count(x)), dtype=_real_double())
-        rows = []
-        for row in analytical_jacobian(output, [x]):
-            grad = row[0]
-            if grad is not None:
-                self.check_gradient_type(grad, x)
-            rows.append(real_parts(zeros_like(x) if grad is None else grad))
-        return _stack(rows, count(x))
-
-    def check_gradient_type(self, grad: Any, x: Any) -> None:
-        if grad.shape != x.shape:
-            raise GradcheckError(f"The gradient has size {tuple(grad.shape)}, but the input {tuple(x.shape)}")
-        if self.options["check_grad_dtypes"] and grad.dtype != x.dtype:
-            raise GradcheckError(f"The gradient has dtype {grad.dtype}, but the input {x.dtype}")
-
-    def compare(self, numerical: Any, analytical: Any, output: int, input: int, kind: str) -> None:
-        """Raise with both matrices and the worst element if they differ."""
-        if self.close(analytical, numerical):
-            return
-        difference = (analytical.double() - numerical.double()).abs()
-        worst = int(difference.argmax())
-        row, column = divmod(worst, max(numerical.shape[1], 1))
-        raise GradcheckError(
-            f"Jacobian mismatch for output {output} with respect to input {input},\n"
-            f"numerical:{numerical}\n{kind}:{analytical}\n"
-            f"The worst element is the derivative of number {row} of the output with respect to number {column} of the "
-            f"input: numerical {float(numerical[row, column]):.6g}, {kind} {float(analytical[row, column]):.6g}."
+    def check_zero_gradients(self, outputs: Sequence[Any]) -> None:
+        """Gradients of zero give gradients of zero."""
+        found = _grad(
+            outputs, self.differentiable, [zeros_like(o) for o in outputs], retain_graph=True, allow_unused=True
         )
-
-    def check_fast(self, outputs: Sequence[Any]) -> None:
-        """Compare u^T J v for random u and v; on a mismatch run the slow check for its message."""
-        for x_index, x in enumerate(self.differentiable):
-            direction = _random_like(x)
-            numerical = directional_difference(self.outputs, [x], [direction], self.options["eps"])
-            directions: list[Any] = [None] * len(self.inputs)
-            directions[self.positions[x_index]] = direction
-            forward = (
-                forward_derivative(self.forward_outputs, self.inputs, directions)
-                if self.options["check_forward_ad"]
-                else None
-            )
-            for number, output in enumerate(outputs):
-                vector = _random_like(output)
-                weights = real_parts(vector).double()
-                expected = (weights * numerical[number].double()).sum()
-                found = []
-                if self.options["check_backward_ad"] and output.requires_grad:
-                    (grad,) = vector_jacobian(output, [x], vector)
-                    pulled = 0.0 if grad is None else (real_parts(grad).double() * real_parts(direction).double()).sum()
-                    found.append(pulled)
-                if forward is not None:
-                    found.append((weights * forward[number].double()).sum())
-                for value in found:
-                    scale = max(abs(float(expected)), 1.0)
-                    if (
-                        not abs(float(value) - float(expected))
-                        <= self.options["atol"] * scale + self.options["rtol"] * scale
-                    ):
-                        self.check_slow(outputs)
-                        raise GradcheckError(
-                            f"Jacobian mismatch for output {number} with respect to input {x_index},\nthe fast check found "
-                            f"numerical:{float(expected):.6g} analytical:{float(value):.6g}, though the slow check passes."
-                        )
-
-    def check_backward_properties(self, number: int, output: Any) -> None:
-        """The same backward twice, undefined gradients, and batched gradients."""
-        vector = _random_like(output)
-        first = vector_jacobian(output, self.differentiable, vector)
-        again = vector_jacobian(output, self.differentiable, vector)
-        for a, b in zip(first, again, strict=True):
-            if a is not None and a.numel() and float((a - b).abs().max()) > self.options["nondet_tol"]:
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                    "different values, although analytical gradient matches numerical gradient.The tolerance for "
-                    f"nondeterminism was {self.options['nondet_tol']}."
-                )
-        zero = vector_jacobian(output, self.differentiable, zeros_like(output))
-        for index, grad in enumerate(zero):
+        for index, grad in enumerate(found):
             if grad is not None and grad.numel() and bool((grad != 0).any()):
                 raise GradcheckError(f"backward not multiplied by grad_output: input {index} has a gradient for zeros")
-        if self.options["check_undefined_grad"]:
-            self.check_undefined(number)
-        if self.options["check_batched_grad"]:
-            self.check_batched(output)
 
-    def check_undefined(self, number: int) -> None:
-        """A backward that gets no gradient for an output must treat it as zeros."""
-        outputs = [o for o in self.outputs() if o.requires_grad]
-        undefined = _Undefined.apply
-        hidden = [undefined(o) for o in outputs]
-        grads = _grad(hidden, self.differentiable, [zeros_like(h) for h in hidden], allow_unused=True)
-        for index, grad in enumerate(grads):
-            if grad is not None and grad.numel() and bool((grad != 0).any()):
+    def check_undefined(self, outputs: Sequence[Any]) -> None:
+        """A backward that gets no gradient for an output, for each of several and for all, must treat it as zeros."""
+        numbers = range(len(outputs))
+        for hidden in (set(numbers), *([{n} for n in numbers] if len(outputs) > 1 else [])):
+            given = [_Undefined.apply(o) if n in hidden else o for n, o in enumerate(self.differentiable_outputs())]
+            try:
+                grads = _grad(given, self.differentiable, [zeros_like(o) for o in given], allow_unused=True)
+            except RuntimeError as error:
                 raise GradcheckError(
-                    "Expected all input grads to be undefined or zero when all output grads are undefined or zero: input "
-                    f"{index} of output {number} has another gradient"
-                )
+                    "Expected backward function to handle undefined output grads: it was called with None for an output "
+                    f"that nothing uses, and raised {type(error).__name__}: {error}"
+                ) from error
+            for index, grad in enumerate(grads):
+                if grad is not None and grad.numel() and bool((grad != 0).any()):
+                    raise GradcheckError(
+                        "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                        f"Input {index} has another gradient."
+                    )
+
+    def check_undefined_tangents(self) -> None:
+        """An input without a tangent gives what one with a tangent of zeros gives."""
+        import pullback.functions as F
+
+        directions = random_unit_vectors(self.differentiable, fixed_generator())
+        tangents = {i: d.to(self.inputs[i].dtype) for i, d in zip(self.positions, directions, strict=True)}
+        for position in self.positions:
+            x = self.inputs[position]
+            zero = {**tangents, position: zeros_like(x).detach()}
+            without = {i: t for i, t in tangents.items() if i != position}
+            inputs = [v.detach() if i == position else v for i, v in enumerate(self.inputs)]
+            with_zeros = tangents_of(self.float_outputs, self.inputs, zero)
+            undefined = tangents_of(self.float_outputs, inputs, without)
+            for number, ((_, a), (_, b)) in enumerate(zip(with_zeros, undefined, strict=True)):
+                if a is not None and b is not None and not bool(F.allclose(a, b)):
+                    raise GradcheckError(
+                        f"Mismatch in tangent values for output with index: {number} when input: {x} has an undefined "
+                        f"tangent value.  Got: {a} but expected: {b}"
+                    )
 
     def check_batched_forward(self, position: int) -> None:
         """A batch of tangents at once gives what one by one gives."""
         import pullback.functions as F
-        from pullback.func import jvp, vmap  # lazy: transforms are above autograd
+        from pullback.func.vmap_level import VmapLevel  # lazy: transforms are above autograd
 
-        def pushed(direction: Any) -> Any:
-            def function(x: Any) -> tuple[Any, ...]:
-                inputs = [x if i == position else v for i, v in enumerate(self.inputs)]
-                return tuple(self.outputs(*inputs))
+        def pushed(direction: Any) -> list[Any]:
+            tangents = {i: zeros_like(self.inputs[i]).detach() for i in self.positions}
+            pairs = tangents_of(self.float_outputs, self.inputs, {**tangents, position: direction})
+            return [zeros_like(p) if t is None else t for p, t in pairs]
 
-            return jvp(function, (self.inputs[position].detach(),), (direction,))[1]
-
-        directions = [_random_like(self.inputs[position]) for _ in range(3)]
+        directions = [F.randn_like(self.inputs[position].detach()) for _ in range(2)]
         expected = [pushed(d) for d in directions]
-        actual = vmap(pushed)(F.stack(directions))
-        for number, batch in enumerate(actual):
-            if not self.close(real_parts(batch), real_parts(F.stack([row[number] for row in expected]))):
+        level = VmapLevel(len(directions), "error", is_transform=False)
+        try:
+            with level.running():
+                batch = pushed(level.wrap(F.stack(directions)))
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+        for number, tangent in enumerate(batch):
+            if not self.close(level.to_physical(tangent), F.stack([row[number] for row in expected])):
                 raise GradcheckError(
                     f"While computing batched forward gradients, got: output {number} differs from the tangents one by one "
                     f"for input {position}"
@@ -247,18 +155,25 @@ class _Check:
         """A batch of cotangents at once gives what one by one gives."""
         import pullback.functions as F
 
-        vectors = [_random_like(output) for _ in range(3)]
+        vectors = [F.randn_like(output.detach()) for _ in range(2)]
         expected = [vector_jacobian(output, self.differentiable, v) for v in vectors]
-        actual = _grad(
-            output, self.differentiable, F.stack(vectors), retain_graph=True, allow_unused=True, is_grads_batched=True
-        )
+        try:
+            actual = _grad(
+                output,
+                self.differentiable,
+                F.stack(vectors),
+                retain_graph=True,
+                allow_unused=True,
+                is_grads_batched=True,
+            )
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}") from error
         for index, grad in enumerate(actual):
             rows = [row[index] for row in expected]
-            if grad is None or rows[0] is None:
-                continue
-            if not self.close(grad.detach().reshape(-1).abs(), F.stack(rows).reshape(-1).abs()):
-                raise GradcheckError("While computing batched gradients, got: batched and individual gradients differ for "
-                                     f"input {index}")  # fmt: skip
+            if grad is not None and rows[0] is not None and not self.close(grad.detach(), F.stack(rows)):
+                raise GradcheckError(
+                    f"While computing batched gradients, got: batched and individual gradients differ for input {index}"
+                )
 
 
 def _undefined_function() -> Any:
@@ -279,31 +194,6 @@ def _undefined_function() -> Any:
 
 
 _Undefined = _undefined_function()
-
-
-def _real_double() -> Any:
-    from pullback.backend.dtype import float64
-
-    return float64
-
-
-def _stack(rows: list[Any], width: int) -> Any:
-    import pullback.functions as F
-
-    return F.stack(rows).double() if rows else zeros((0, width), dtype=_real_double())
-
-
-def _from_columns(columns: list[list[Any]], number: int, output: Any, x: Any) -> Any:
-    """The Jacobian of one output from the columns of an input."""
-    if not columns:
-        return zeros((count(output), 0), dtype=_real_double())
-    return _stack([column[number] for column in columns], count(output)).t()
-
-
-def _random_like(tensor: Any) -> Any:
-    import pullback.functions as F
-
-    return F.randn_like(tensor.detach())
 
 
 def gradcheck(
@@ -332,11 +222,11 @@ def gradcheck(
     True
     """
     if not (check_forward_ad or check_backward_ad):
-        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_undefined_grad and not check_backward_ad:
-        check_undefined_grad = False
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
-        raise ValueError("Setting check_batched_grad=True requires check_backward_ad to be True")
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     options = {
         "eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol, "check_undefined_grad": check_undefined_grad,
         "check_batched_forward_grad": check_batched_forward_grad,
@@ -379,11 +269,19 @@ def gradgradcheck(
     >>> gradgradcheck(lambda x: x.sin(), x)
     True
     """
+    import pullback.functions as F
+
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
     values = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     check = _Check(func, values, {})
     if grad_outputs is None:
-        outputs = [o for o in check.outputs() if o.requires_grad]
-        vectors = tuple([_random_like(o).requires_grad_() for o in outputs])
+        outputs = check.differentiable_outputs()
+        vectors = tuple([F.randn_like(o.detach()).requires_grad_() for o in outputs])
         if gen_non_contig_grad_outputs:
             vectors = tuple([_non_contiguous(v) for v in vectors])
     else:
@@ -393,7 +291,7 @@ def gradgradcheck(
     def gradient(*arguments: Any) -> tuple[Any, ...]:
         with enable_grad():
             inner = [x if i not in check.positions else _tracked(x) for i, x in enumerate(arguments[:split])]
-            outputs = [o for o in check.outputs(*inner) if o.requires_grad]
+            outputs = [o for o in check.float_outputs(*inner) if o.requires_grad]
             tracked = [inner[i] for i in check.positions]
             grads = _grad(outputs, tracked, arguments[split:], create_graph=True, allow_unused=True)
             return tuple([g for g in grads if g is not None])
@@ -421,12 +319,16 @@ def get_numerical_jacobian(
     fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> Any:
     """Deprecated: the Jacobian of the first output by finite differences, one matrix (input x output) per input."""
-    _deprecated("get_numerical_jacobian")
+    _deprecated("get_numerical_jacobian", grad_out)
     values = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    check = _Check(lambda *a: fn(values if isinstance(inputs, tuple) else inputs), values, {})
-    tensors = [x for x in values if isinstance(x, Tensor)]
-    output = check.outputs()[0]
-    return [_from_columns(numerical_jacobian(check.outputs, x, eps), 0, output, x).t() for x in tensors]
+    check = _Check(lambda *a: fn(values), values, {})
+    if any(output.is_complex() for output in check.float_outputs()):
+        raise ValueError(
+            "Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex "
+            "outputs."
+        )
+    targets = check.differentiable if target is None else [target] if isinstance(target, Tensor) else target
+    return tuple([numerical_jacobian(check.float_outputs, x, eps, check.axes_of(x))[0] for x in targets])
 
 
 def get_numerical_jacobian_wrt_specific_input(
@@ -438,25 +340,35 @@ def get_numerical_jacobian_wrt_specific_input(
     input: Any = None,
     is_forward_ad: bool = False,
 ) -> Any:
-    """The columns of the Jacobian with respect to one input."""
+    """The Jacobian of each output with respect to one input, by finite differences."""
     x = inputs[input_idx] if input is None else input
+    if not x.requires_grad:
+        raise AssertionError("Expected input to have requires_grad=True")
     check = _Check(fn, tuple(inputs), {})
-    columns = numerical_jacobian(check.outputs, x, eps)
-    return tuple([_from_columns(columns, number, output, x).t() for number, output in enumerate(check.outputs())])
+    return tuple(numerical_jacobian(check.float_outputs, x, eps, check.axes_of(x)))
 
 
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
-    """Deprecated: the Jacobian of `output` by backward, and whether it is reentrant and well-typed."""
-    _deprecated("get_analytical_jacobian")
+    """Deprecated: the Jacobian of `output` by backward, and whether it is the same twice and has right sizes and dtypes."""
+    _deprecated("get_analytical_jacobian", grad_out)
+    if output.is_complex():
+        raise ValueError(
+            "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex "
+            "outputs."
+        )
     values = [
         x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs) if isinstance(x, Tensor) and x.requires_grad
     ]
-    matrices = []
-    for x in values:
-        rows = [vector_jacobian(output, [x], basis_vector(output, i))[0] for i in range(count(output))]
-        matrices.append(_stack([real_parts(zeros_like(x) if g is None else g) for g in rows], count(x)).t())
-    return tuple(matrices), True, True, True
+    first, again = backward_jacobian(output, values), backward_jacobian(output, values)
+    pairs = zip(first, again, strict=True)
+    reentrant = all(not a.numel() or float((a - b).abs().max()) <= nondet_tol for a, b in pairs)
+    return tuple(first), reentrant, True, True
 
 
-def _deprecated(name: str) -> None:
-    warn_user(f"{name} is deprecated: it was part of PyTorch's private API", FutureWarning)
+def _deprecated(name: str, grad_out: float) -> None:
+    warn_user(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it: use gradcheck.",
+        FutureWarning,
+    )
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")

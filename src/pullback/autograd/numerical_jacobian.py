@@ -1,85 +1,77 @@
-"""Jacobians by finite differences and by backward or forward mode, as real matrices.
+"""Jacobians by finite differences, backward and forward mode: a row for each element of an input, a column per output's.
 
-# Note [Real Jacobians]
-A complex number counts as two real ones, its real and imaginary part. So every Jacobian here is a real matrix of
-(output numbers) x (input numbers), holomorphic or not, and numerical and analytical ones are compared number by number.
-With PyTorch's convention, the gradient g of a real function satisfies dL = Re(conj(g) dz): the parts of g are the rows.
+# Note [Complex Jacobians]
+Backward is checked for real outputs only, the parts of a complex one apart. A row for an element x + iy of a complex input
+is then the derivative along x plus i times that along y, which is the gradient in PyTorch's convention. Forward mode is
+checked along the real and the imaginary axis apart, and its rows are the tangents of the outputs, complex or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
+from pullback.autograd import forward_ad
 from pullback.autograd.differentiation import grad as _grad
 from pullback.creation import zeros, zeros_like
-from pullback.modes.grad_mode import set_grad_mode
 
 Function = Callable[[], Sequence[Any]]
 
 
-def real_parts(tensor: Any) -> Any:
-    """The numbers of a tensor as a flat real one. See Note [Real Jacobians]."""
-    import pullback.functions as F
-
-    flat = tensor.detach().resolve_conj().contiguous()
-    return F.view_as_real(flat).reshape(-1) if flat.is_complex() else flat.reshape(-1)
-
-
-def count(tensor: Any) -> int:
-    """How many real numbers a tensor holds."""
-    return int(tensor.numel()) * (2 if tensor.is_complex() else 1)
-
-
-def basis_vector(like: Any, index: int) -> Any:
-    """The tensor of the shape of `like` whose real number `index` is one and whose others are zero."""
+def unit_vector(like: Any, index: int, value: Any = 1.0) -> Any:
+    """The tensor in the shape of `like` whose element `index` is `value` and whose others are zero."""
     vector = zeros(tuple(like.shape), dtype=like.dtype)
-    flat = vector.reshape(-1)
-    if like.is_complex():
-        flat[index // 2] = 1j if index % 2 else 1.0
-    else:
-        flat[index] = 1.0
+    vector.reshape(-1)[index] = value
     return vector
 
 
-def numerical_jacobian(function: Function, input: Any, eps: float) -> list[list[Any]]:
-    """Central differences: for each number of `input`, the change of each output (a list of flat tensors)."""
-    columns: list[list[Any]] = []
-    former = set_grad_mode(False)
+def central_difference(function: Function, input: Any, direction: Any, eps: float, where: str = "") -> list[Any]:
+    """The derivative of each output along `direction`, by moving the memory of `input` there and back.
+
+    `where` says in errors what was moved.
+    """
+    original = input.detach().clone()
+    values = []
     try:
-        for index in range(count(input)):
-            columns.append(directional_difference(function, [input], [basis_vector(input, index)], eps))
+        for sign in (-1, 1):
+            input.data.copy_(original + direction * (sign * eps))
+            values.append([output.detach().clone() for output in function()])
     finally:
-        set_grad_mode(former)
-    return columns
+        input.data.copy_(original)
+    for low, high in zip(*values, strict=True):
+        _check_alike(low, high, f"when inputs are perturbed{where} by {eps}, but got: ")
+    return [(high - low) / (2 * eps) for low, high in zip(*values, strict=True)]
 
 
-def directional_difference(
-    function: Function, inputs: Sequence[Any], directions: Sequence[Any], eps: float
-) -> list[Any]:
-    """The derivative of each output along `directions`, by moving the inputs' memory there and back."""
-    kept = [x.detach().clone() for x in inputs]
-    former = set_grad_mode(False)
-    try:
-        values = []
-        for sign in (1, -1):
-            for x, original, direction in zip(inputs, kept, directions, strict=True):
-                x.data.copy_(original + direction * (sign * eps))
-            values.append([real_parts(o).clone() for o in function()])
-    finally:
-        for x, original in zip(inputs, kept, strict=True):
-            x.data.copy_(original)
-        set_grad_mode(former)
-    return [(high - low) / (2 * eps) for high, low in zip(values[0], values[1], strict=True)]
+def _check_alike(low: Any, high: Any, circumstances: str) -> None:
+    expected = "Expected `func` to return outputs with the same"
+    if low.shape != high.shape:
+        raise AssertionError(f"{expected} shape {circumstances}shapes {low.shape} and {high.shape}.")
+    if low.dtype is not high.dtype:
+        raise AssertionError(f"{expected} dtype {circumstances}dtypes {low.dtype} and {high.dtype}.")
 
 
-def analytical_jacobian(output: Any, inputs: Sequence[Any], grad_factory: Any = None) -> list[list[Any]]:
-    """Rows by backward: for each number of `output`, the gradient of each input (None where unused)."""
-    rows = []
-    for index in range(count(output)):
-        vector = basis_vector(output, index)
-        rows.append(vector_jacobian(output, inputs, vector))
-    return rows
+def numerical_jacobian(function: Function, input: Any, eps: float, axes: Sequence[Any]) -> list[Any]:
+    """The Jacobian of each output with respect to `input`, whose elements are moved along `axes` of the complex plane.
+
+    What is found along the axis 1j counts as imaginary where both axes are asked for. See Note [Complex Jacobians].
+    """
+    import pullback.functions as F
+
+    rows: list[list[Any]] = []
+    for index in range(input.numel()):
+        where = f" on index {_position(index, tuple(input.shape))}"
+        found = [central_difference(function, input, unit_vector(input, index, axis), eps, where) for axis in axes]
+        along = found[0] if len(axes) == 1 else [a + 1j * b for a, b in zip(*found, strict=True)]
+        rows.append([change.reshape(-1) for change in along])
+    if not rows:
+        return [zeros((0, output.numel()), dtype=output.dtype) for output in function()]
+    return [F.stack(list(column)) for column in zip(*rows, strict=True)]
+
+
+def _position(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(index // prod(shape[dim + 1 :]) % shape[dim] for dim in range(len(shape)))
 
 
 def vector_jacobian(output: Any, inputs: Sequence[Any], vector: Any) -> list[Any]:
@@ -87,26 +79,42 @@ def vector_jacobian(output: Any, inputs: Sequence[Any], vector: Any) -> list[Any
     return list(_grad(output, inputs, vector, retain_graph=True, allow_unused=True))
 
 
-def forward_jacobian(function: Callable[..., Sequence[Any]], inputs: Sequence[Any], position: int) -> list[list[Any]]:
-    """Columns by forward mode: for each number of one input, the tangent of each output as a flat tensor."""
-    columns = []
-    for index in range(count(inputs[position])):
-        directions: list[Any] = [None] * len(inputs)
-        directions[position] = basis_vector(inputs[position], index)
-        columns.append(forward_derivative(function, inputs, directions))
-    return columns
+def backward_jacobian(output: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The Jacobian of a real output with respect to each input, a pass for each element."""
+    import pullback.functions as F
+
+    rows = [vector_jacobian(output, inputs, unit_vector(output, index)) for index in range(output.numel())]
+    matrices = []
+    for number, x in enumerate(inputs):
+        columns = [(zeros_like(x) if row[number] is None else row[number]).detach().reshape(-1) for row in rows]
+        matrices.append(F.stack(columns, 1) if columns else zeros((x.numel(), 0), dtype=x.dtype))
+    return matrices
 
 
-def forward_derivative(
-    function: Callable[..., Sequence[Any]], inputs: Sequence[Any], directions: Sequence[Any]
-) -> list[Any]:
-    """The tangent of each output for tangents of some inputs."""
-    from pullback.autograd import forward_ad
-
+def tangents_of(
+    function: Callable[..., Sequence[Any]], inputs: Sequence[Any], tangents: dict[int, Any]
+) -> list[tuple[Any, Any]]:
+    """Each output of `function` with its tangent (None without one), for tangents of the inputs at these positions."""
     with forward_ad.dual_level():
-        duals = [
-            x if d is None else forward_ad.make_dual(x.detach(), d) for x, d in zip(inputs, directions, strict=True)
-        ]
-        outputs = function(*duals)
-        pairs = [forward_ad.unpack_dual(o) for o in outputs]
-        return [real_parts(zeros_like(p.primal) if p.tangent is None else p.tangent) for p in pairs]
+        given = [forward_ad.make_dual(x.detach(), tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
+        pairs = [forward_ad.unpack_dual(output) for output in function(*given)]
+        return [(pair.primal, pair.tangent) for pair in pairs]
+
+
+def forward_jacobian(
+    function: Callable[..., Sequence[Any]], inputs: Sequence[Any], positions: Sequence[int], position: int, axis: Any
+) -> list[Any]:
+    """The Jacobian of each output with respect to one input along one axis, a pass for each element.
+
+    The other inputs at `positions` have tangents of zero.
+    """
+    import pullback.functions as F
+
+    x = inputs[position]
+    rows = []
+    for index in range(x.numel()):
+        tangents = {i: zeros_like(inputs[i]).detach() for i in positions}
+        tangents[position] = unit_vector(x, index, axis)
+        pairs = tangents_of(function, inputs, tangents)
+        rows.append([(zeros_like(p) if t is None else t).detach().reshape(-1) for p, t in pairs])
+    return [F.stack(list(column)) for column in zip(*rows, strict=True)]

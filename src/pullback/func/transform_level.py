@@ -28,6 +28,7 @@ from pullback.func.batched_tensor import (
 from pullback.func.vmap_level import VmapLevel, active_levels
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import Error
+from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_history
 from pullback.modes.grad_mode import set_grad_mode
@@ -218,7 +219,7 @@ def pull_back(
     create_graph: bool,
     keep_graph: bool = True,
 ) -> list[Any]:
-    """Vector-Jacobian products, None where an input is not reached; any of the tensors may be batched.
+    """Vector-Jacobian products, None where an input is not reached; any of the tensors may be batched, or be an edge.
 
     Levels at which the graph is batched are taken off all tensors; cotangents that are batched at further levels stay so,
     and the rules of backward run as operations on them.
@@ -226,17 +227,17 @@ def pull_back(
     levels = active_levels()
     recorded = [level for level in levels if any(level in levels_of_batch(t) for t in (*outputs, *inputs))]
     pairs = [
-        (below_levels(o, recorded), below_levels(c, recorded))
+        (o if isinstance(o, GradientEdge) else below_levels(o, recorded), below_levels(c, recorded))
         for o, c in zip(outputs, cotangents, strict=True)
-        if o._requires_grad
+        if isinstance(o, GradientEdge) or o._requires_grad
     ]
     if not pairs:
         return [None] * len(inputs)
-    grads = [c if c._array.dtype == o._array.dtype else c.to(o.dtype) for o, c in pairs]
+    grads = [c if isinstance(o, GradientEdge) or c._array.dtype == o._array.dtype else c.to(o.dtype) for o, c in pairs]
     beyond = any(isinstance(c, BatchedTensor) for c in grads)
     create = create_graph or beyond or any(c._requires_grad or _is_dual(c) for c in grads)
-    ends = [gradient_edge(o) for o, _ in pairs]
-    captures = [gradient_edge(innermost(i)) for i in inputs]
+    ends = [_edge_of(o) for o, _ in pairs]
+    captures = [_edge_of(i) for i in inputs]
     kept = tuple([i for i in switches.interceptors if not (isinstance(i, VmapLevel) and i in recorded)])
     former = set_switch("interceptors", kept)
     try:
@@ -249,6 +250,12 @@ def pull_back(
     found = iter(captured)
     results = [next(found) if edge is not None else None for edge in captures]
     return [_result(r, create, places_of(i)) for r, i in zip(results, inputs, strict=True)]
+
+
+def _edge_of(value: Any) -> Any:
+    if isinstance(value, GradientEdge):
+        return value.node, value.output_nr
+    return gradient_edge(innermost(value))
 
 
 def _is_dual(tensor: Any) -> bool:

@@ -29,12 +29,13 @@ class VmapLevel:
     loops: bool = True
     """Whether an operation without a batching rule runs example by example, with a warning; else it is refused."""
 
-    def __init__(self, batch_size: int, randomness: str) -> None:
+    def __init__(self, batch_size: int, randomness: str, *, is_transform: bool = True) -> None:
         self.batch_size = batch_size
         self.randomness = randomness
         self.number: int = max([level.number for level in active_levels()], default=0) + 1
         self.key = _next_number()
         self.open = True
+        self.is_transform = is_transform
         self.depth = switches.transforms + 1
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -91,11 +92,11 @@ class VmapLevel:
     def running(self) -> Iterator[None]:
         """Take over operations inside of the block."""
         push_interceptor(self)
-        switches.transforms += 1
+        switches.transforms += self.is_transform
         try:
             yield
         finally:
-            switches.transforms -= 1
+            switches.transforms -= self.is_transform
             pop_interceptor()
             self.open = False
 

@@ -148,6 +148,40 @@ def set_switch(name: str, value: Any) -> Any:
     return former
 
 
+def suspend_gradients() -> tuple[bool, bool]:
+    """Switch grad mode and forward gradients off, as in a custom Function's forward, and return their former values.
+
+    One step for both, where they are on, costs less than `set_switch` for one.
+    """
+    state = switches.__dict__
+    former = state["grad_mode"], state["forward_grad"]
+    if former != (True, True):
+        set_switch("grad_mode", False)
+        set_switch("forward_grad", False)
+        return former
+    state["grad_mode"] = state["forward_grad"] = state["records"] = False
+    state["changed_switches"] += 2
+    if state["changed_switches"] == 2:
+        with _lock:
+            process.changed += 1
+    return former
+
+
+def resume_gradients(former: tuple[bool, bool]) -> None:
+    """Undo `suspend_gradients`."""
+    state = switches.__dict__
+    if former != (True, True) or state["grad_mode"] or state["forward_grad"]:
+        set_switch("grad_mode", former[0])
+        set_switch("forward_grad", former[1])
+        return
+    state["grad_mode"] = state["forward_grad"] = True
+    state["records"] = not state["inference_mode"]
+    state["changed_switches"] -= 2
+    if state["changed_switches"] == 0:
+        with _lock:
+            process.changed -= 1
+
+
 def current_switches() -> dict[str, Any]:
     """All switches of this thread, to be put back by `set_switches`."""
     state = switches.__dict__

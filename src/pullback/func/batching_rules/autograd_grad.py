@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.autograd.differentiation import _finish, make_grads
+from pullback.autograd.differentiation import _as_tuple, _finish, _zeros_like, make_grads
 from pullback.autograd.forward_ad import UnpackedDualTensor
 from pullback.creation import zeros_like
 from pullback.errors import NoGradientError
@@ -14,27 +14,23 @@ from pullback.func.batching_rules.table import rule
 from pullback.func.jvp import make_dual as dual_of
 from pullback.func.transform_level import pull_back
 from pullback.func.vmap_level import VmapLevel
+from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.tangents import without_history
 from pullback.modes.dual_level import current_dual_level
-from pullback.tensor.tensor import Tensor
 
 
 @rule("grad")
 def grad(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Gradients of every example, or of every vector."""
-    outputs, inputs, given = (_as_tuple(a) for a in args)
+    outputs, inputs, given = (None if a is None else _as_tuple(a) for a in args)
     return level.again(_gradients, outputs, inputs, given, kwargs)
-
-
-def _as_tuple(value: Any) -> Any:
-    return (value,) if isinstance(value, Tensor) else value if value is None else tuple(value)
 
 
 def _gradients(outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: Any, options: dict[str, Any]) -> Any:
     if options.get("is_grads_batched"):
         raise RuntimeError("vmap: grad(is_grads_batched=True) inside of vmap is not supported; nest vmap instead")
     for index, output in enumerate(outputs):
-        if not output._requires_grad:
+        if not isinstance(output, GradientEdge) and not output._requires_grad:
             raise NoGradientError(f"element {index} of tensors does not require grad and does not have a grad_fn")
         for x in inputs:
             if not set(levels_of_batch(output)) <= set(levels_of_batch(x)):
@@ -52,8 +48,12 @@ def _gradients(outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: Any, op
     if allow_unused is None:
         allow_unused = materialize
     results = _finish(found, inputs, True, allow_unused or materialize)
-    filled = [zeros_like(x) if r is None and materialize else r for r, x in zip(results, inputs, strict=True)]
+    filled = [_zeros_for(x) if r is None and materialize else r for r, x in zip(results, inputs, strict=True)]
     return tuple(filled if create else [_detached(r) for r in filled])
+
+
+def _zeros_for(input: Any) -> Any:
+    return _zeros_like(input, requires_grad=False) if isinstance(input, GradientEdge) else zeros_like(input)
 
 
 def _detached(value: Any) -> Any:

@@ -59,13 +59,16 @@ def nll_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kw
 
 
 def _weighted_mean(losses: Any, target: Any, weight: Any, ignored: int) -> Any:
+    return G.div(G.sum_all(losses), G.sum_all(_weights(losses.dtype, target, weight, ignored)))
+
+
+def _weights(dtype: Any, target: Any, weight: Any, ignored: int) -> Any:
+    """The weight of each sample: that of its class, zero where it is ignored."""
     counted = G.ne(target, ignored)
     if weight is None:
-        weights = F.to(counted, losses.dtype)
-    else:
-        places = G.where(counted, target, 0)
-        weights = G.mul(G.index(weight, [places], (0,)), F.to(counted, losses.dtype))
-    return G.div(G.sum_all(losses), G.sum_all(weights))
+        return F.to(counted, dtype)
+    places = G.where(counted, target, 0)
+    return G.mul(G.index(weight, [places], (0,)), F.to(counted, dtype))
 
 
 @rule("dist")
@@ -74,3 +77,27 @@ def dist(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs
     bound = bind("dist", args, kwargs)
     p = bound.get("p", 2)
     return level.again(lambda a, b: G.norm_dim(G.sub(a, b), p, None, False), bound["input"], bound["other"])
+
+
+@rule("nll_loss_grad")
+def nll_loss_grad(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Gradients of the samples of all examples; that of a mean or sum is first handed to each sample."""
+    bound = bind("nll_loss_grad", args, kwargs)
+    grad, target, weight = bound["input"], bound["target"], bound.get("weight")
+    if level.owns(weight):
+        return loop(level, function, args, kwargs)
+    shape, reduction, ignored = tuple(bound["shape"]), bound["reduction"], bound["ignore_index"]
+    if reduction != NONE:
+        grad = level.again(_of_each_sample, grad, target, weight, reduction, ignored)
+    grads, classes = expanded(level, grad), expanded(level, target)
+    if len(shape) == 1:
+        return level.wrap(function(grads, classes, weight, (level.batch_size, *shape), NONE, ignored))
+    folded = (level.batch_size * shape[0], *shape[1:])
+    return level.wrap(unfold_batch(level, function(fold(grads), fold(classes), weight, folded, NONE, ignored)))
+
+
+def _of_each_sample(grad: Any, target: Any, weight: Any, reduction: int, ignored: int) -> Any:
+    """The gradient of a mean or sum as those of the samples' losses."""
+    if reduction == MEAN:
+        grad = G.div(grad, G.sum_all(_weights(grad.dtype, target, weight, ignored)))
+    return F.expand(grad, tuple(target._array.shape))
