@@ -147,8 +147,23 @@ def not_a_tensor(function: str, argument: str, position: int, value: object) -> 
     return wrong_type(function, argument, position, "Tensor", value)
 
 
+def is_pytorch_tensor(value: object) -> bool:
+    """Whether `value` is a tensor of an installed PyTorch, not of pullback under its name."""
+    return any(base.__module__ == "torch._C" for base in type(value).__mro__)
+
+
+def mixed_libraries(function: str) -> TypeError:
+    """Tensors of PyTorch and of pullback meet in one expression."""
+    return ArgumentTypeError(
+        f"{function}(): torch.Tensor (of the installed PyTorch) and pullback.Tensor cannot be mixed in one expression. "
+        "Convert one of them: pullback.from_numpy(x.detach().numpy()) or torch.from_numpy(x.detach().numpy())."
+    )
+
+
 def wrong_type(function: str, argument: str, position: int | None, expected: str, value: object) -> TypeError:
     """An argument is of another type than its function takes; `position` is None for one given by its name."""
+    if is_pytorch_tensor(value):
+        return mixed_libraries(function)
     if expected == "tuple of Tensors" and isinstance(value, (tuple, list)):
         return _wrong_element(position, value)
     place = "" if position is None else f" (position {position})"

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from pullback import functions
+from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.functions import half_complex
 from pullback.modes.call_site import as_written, is_operator
 from pullback.modes.interception import pop_interceptor, push_interceptor, set_override_handler
@@ -113,6 +114,8 @@ def _answer(
     function: Any, types: list[type], args: tuple[Any, ...], kwargs: dict[str, Any], relevant: Iterable[Any] = ()
 ) -> Any:
     for value in _values_of(types, (*relevant, *args, *kwargs.values())):
+        if is_pytorch_tensor(value):
+            raise mixed_libraries(getattr(function, "__name__", str(function)))
         result = value.__torch_function__(function, tuple(types), args, kwargs)
         if result is not NotImplemented:
             return result
@@ -178,6 +181,13 @@ class DisableTorchFunctionSubclass:
 
 def _default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """What a subclass inherits: the operation itself, with results of the subclass."""
+    if any(is_pytorch_tensor(value) for value in _leaves((*args, *(kwargs or {}).values()))):
+        raise mixed_libraries(getattr(func, "__name__", str(func)))
+    if _is_pytorch_function(func):
+        raise TypeError(
+            f"{getattr(func, '__name__', func)}(): argument 'input' must be torch.Tensor (of the installed PyTorch), not "
+            "pullback.Tensor. Call pullback's function of that name, or convert the tensor."
+        )
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     with DisableTorchFunctionSubclass():
@@ -185,6 +195,20 @@ def _default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwa
     if func in get_default_nowrap_functions():
         return result
     return _convert(result, cls)
+
+
+def _leaves(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _is_pytorch_function(func: Any) -> bool:
+    """Whether PyTorch asks about a function of its own: it would ask again, and so without end."""
+    module = str(getattr(func, "__module__", "") or "")
+    return module.partition(".")[0] == "torch" or type(func).__name__ in ("method_descriptor", "getset_descriptor")
 
 
 def _convert(result: Any, cls: type) -> Any:

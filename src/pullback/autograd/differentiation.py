@@ -9,7 +9,7 @@ from pullback.backend.array_module import ones
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
-from pullback.errors import NoGradientError
+from pullback.errors import NoGradientError, is_pytorch_tensor, mixed_libraries
 from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
@@ -288,6 +288,8 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
         if process.changed and isinstance(root, Tensor) and is_backward_dispatched():
             return _shown_ones(root)
         return new_tensor(ones(shape, numpy_dtype))
+    if is_pytorch_tensor(grad):
+        raise mixed_libraries("backward")
     if not isinstance(grad, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
     if grad._array.shape != shape:

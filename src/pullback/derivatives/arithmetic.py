@@ -25,12 +25,18 @@ def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pu
     return wrt(input=-grad if alpha == 1 else F.scaled_by(-grad, alpha), other=grad)
 
 
-@elementwise(in_place=True, promote="product")
+@elementwise(
+    in_place=True, promote="product", backward="wrt(other=mul(grad, conj(input)), input=times_operand(grad, other))"
+)
 def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(other), other=grad * F.conj(input))
 
 
-@elementwise(in_place=True, promote="quotient")
+@elementwise(
+    in_place=True,
+    promote="quotient",
+    backward="wrt(other=mul(conj(div(div(input, other), other)), neg(grad)), input=over_operand(grad, other))",
+)
 def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
 
@@ -90,7 +96,7 @@ def neg(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=-grad)
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", backward="wrt(input=mul(conj(mul(result, result)), neg(grad)))")
 def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=-grad * F.conj(result * result))
 

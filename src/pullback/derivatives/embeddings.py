@@ -5,7 +5,11 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, linear, wrt
 
 
-@linear(out=False, backward="embedding_dense_backward(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq)")
+@linear(
+    out=False,
+    backward="embedding_dense_backward(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq) if not sparse else "
+    "embedding_gradient(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq, sparse)",
+)
 def embedding(
     grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Pullback:

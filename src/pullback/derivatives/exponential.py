@@ -13,7 +13,13 @@ def pow(grad: Tensor, input: Tensor, exponent: Tensor, *, result: Tensor) -> Pul
     )
 
 
-@elementwise(in_place=True, node="PowBackward0", public="pow")
+@elementwise(
+    in_place=True,
+    node="PowBackward0",
+    public="pow",
+    backward="wrt(input=mul(grad, conj(mul(pow(input, exponent - 1.0), 1.0 * exponent))) "
+    "if exponent != 0 else zeros_like(grad))",
+)
 def pow_scalar(grad: Tensor, input: Tensor, exponent: Tensor) -> Pullback:
     return wrt(input=F.pow_grad_input(grad, input, exponent))
 
@@ -28,7 +34,7 @@ def sqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad / (2 * F.conj(result)))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", backward="wrt(input=mul(conj(pow(result, 3)), mul(grad, -0.5)))")
 def rsqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.pow_scalar(result, 3)) / -2)
 

@@ -30,7 +30,7 @@ def slice_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, start: int, 
     return wrt(input=F.slice_view(grad, dim, start, end, step))
 
 
-@linear(out=False)
+@linear(out=False, aten="index(input, placed(indices, dims))")
 def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback:
     return wrt(input=F.index_back(grad, input.shape, indices, dims))
 

@@ -77,7 +77,14 @@ def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
-@self_adjoint(in_place=True, node="FillBackward2", out=False, structure="elementwise")
+@self_adjoint(
+    in_place=True,
+    node="FillBackward2",
+    out=False,
+    structure="elementwise",
+    aten="fill(input, value)",
+    backward="wrt(input=zeros_like(grad))",
+)
 def refill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
@@ -92,6 +99,6 @@ def refill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 
-@self_adjoint(in_place=True, out=False, structure="elementwise")
+@self_adjoint(in_place=True, out=False, structure="elementwise", backward="wrt(input=zeros_like(grad))")
 def zero(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, multilinear, tangent, wrt
 
 
-@multilinear(backward="wrt(mat2=mm(t(input), grad), input=mm(grad, t(mat2)))")
+@multilinear(backward="wrt(mat2=mm_back_second(grad, input, mat2), input=mm_back_first(grad, input, mat2))")
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
 
 
-@multilinear(backward="wrt(mat2=bmm(transpose(input, 1, 2), grad), input=bmm(grad, transpose(mat2, 1, 2)))")
+@multilinear(backward="wrt(mat2=bmm(conj(transpose(input, 1, 2)), grad), input=bmm(grad, conj(transpose(mat2, 1, 2))))")
 def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad))
 
 
-@multilinear
+@multilinear(backward="wrt(input=mul(view(grad, (grad.shape[0], 1)), conj(vec)), vec=mv(conj(t(input)), grad))")
 def mv(grad: Tensor, input: Tensor, vec: Tensor) -> Pullback:
     return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.transpose(input, 0, 1)), grad))
 
@@ -45,12 +45,12 @@ def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     )
 
 
-@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, other)", fused="matmul_node")
+@multilinear(node="UnsafeViewBackward0", parts="matmul_steps(input, other)", fused="matmul_node")
 def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
-@multilinear(node="CloneBackward0", parts="batched_product(input, other)", fused="matmul_node")
+@multilinear(node="CloneBackward0", parts="matmul_steps(input, other)", fused="matmul_node")
 def matmul_flipped(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
@@ -68,7 +68,11 @@ def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullba
     )
 
 
-@general(in_place=True)
+@general(
+    in_place=True,
+    backward="wrt(mat1=mm_back_first(grad, mat1, mat2, alpha), mat2=mm_back_second(grad, mat1, mat2, alpha), "
+    "input=sum_to(scaled_by(grad, beta) if beta != 1 else grad, input.shape))",
+)
 def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -150,7 +154,7 @@ def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Sc
     node="AddmmBackward0",
     public="linear",
     edges=("bias", "input", "weight"),
-    parts="addmm(bias, input, t(weight))",
+    parts="linear_steps(input, weight, bias)",
     fused="linear_node",
 )
 def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
@@ -170,8 +174,7 @@ def linear_bias_tangent(
     node="ViewBackward0",
     public="linear",
     edges=("bias", "input", "weight"),
-    parts="view(addmm(bias, view(input, (input.shape[:-1].numel(), input.shape[-1])), t(weight)), "
-    "(*input.shape[:-1], weight.shape[0]))",
+    parts="linear_steps(input, weight, bias)",
     fused="linear_node",
 )
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
@@ -192,7 +195,7 @@ def linear_bias_folded_tangent(
     public="linear",
     edges=("bias", "input", "weight"),
     fused="linear_node",
-    parts="add(batched_product(input, t(weight)), bias)",
+    parts="linear_steps(input, weight, bias, fold=False)",
 )
 def linear_bias_added(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -209,11 +212,11 @@ def linear_bias_added_tangent(
     return F.linear_bias_added(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 
-@multilinear(node="MmBackward0", parts="mm(input, t(weight))", fused="linear_node")
+@multilinear(node="MmBackward0", parts="linear_steps(input, weight, None)", fused="linear_node")
 def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))
 
 
-@multilinear(node="UnsafeViewBackward0", parts="batched_product(input, t(weight))", fused="linear_node")
+@multilinear(node="UnsafeViewBackward0", parts="linear_steps(input, weight, None)", fused="linear_node")
 def linear_product_folded(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))

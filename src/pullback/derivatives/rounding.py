@@ -5,22 +5,22 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, tangent, wrt
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
 def floor(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
 def ceil(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
 def trunc(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
 def round(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
@@ -35,7 +35,7 @@ def frac(grad: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
 def sign(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 

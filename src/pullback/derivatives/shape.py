@@ -77,7 +77,7 @@ def t(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.t(grad))
 
 
-@linear(view=True)
+@linear(view=True, backward="wrt(input=without_dim(grad, input.shape))")
 def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
@@ -87,7 +87,7 @@ def squeeze(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, node="SqueezeBackward1", public="squeeze")
+@linear(view=True, node="SqueezeBackward1", public="squeeze", backward="wrt(input=with_dim(grad, input.shape))")
 def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable, not_implemented, wrt
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(
+    in_place=True, promote="float", backward="wrt(input=mul(mul(exp(neg(pow(input, 2))), 1.1283791670955126), grad))"
+)
 def erf(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.exp(-input * input) * 1.1283791670955126)
 

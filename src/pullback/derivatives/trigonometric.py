@@ -15,17 +15,21 @@ def cos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.sin(input)))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", backward="wrt(input=mul(grad, conj(add(pow(result, 2), 1))))")
 def tan(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(1 + result * result))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(
+    in_place=True, promote="float", backward="wrt(input=mul(grad, conj(rsqrt(add(mul(neg(input), input), 1)))))"
+)
 def asin(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.rsqrt((1 - input) * (1 + input))))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(
+    in_place=True, promote="float", backward="wrt(input=mul(grad, conj(neg(rsqrt(add(mul(neg(input), input), 1))))))"
+)
 def acos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.rsqrt((1 - input) * (1 + input))))
 

@@ -29,8 +29,10 @@ from pullback.dispatch.lowering import lower, operand_of
 from pullback.dispatch.recording import record, record_in_place
 from pullback.dispatch.templates import run_expression
 from pullback.dispatch.wrapper_tensors import make_wrapper_subclass
+from pullback.functions import unfused
 from pullback.modes.interception import dispatch
 from pullback.modes.switches import switches
+from pullback.tensor.arguments import as_numpy_dtype
 from pullback.tensor.tensor_base import TensorBase
 
 _WITHOUT_GRADIENT = frozenset(
@@ -49,6 +51,8 @@ def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         return NotImplemented
     operand = operand_of(function)
     operation = operand.operation
+    if operation is not None and not switches.records and _gives_back(operation.name, args):
+        return args[0]
     if operation is not None and operation.parts and kwargs.get("out") is None:
         values = dict(zip(operand.parameters, args, strict=False))
         return run_expression(operation.parts, _part, {**values, **kwargs})
@@ -71,6 +75,13 @@ def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return record(generated, operation, args, kwargs, call(*lowered))
 
 
+def _gives_back(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether an operation of a backward formula has nothing to do, so that PyTorch would not run it."""
+    if name == "to_dtype":
+        return bool(args[0]._array.dtype == as_numpy_dtype(args[1]))
+    return name == "conj" and args[0]._array.dtype.kind not in "cW"
+
+
 def _refuse_wrappers(name: str, values: tuple[Any, ...]) -> None:
     """An operation that is no call of ATen's cannot be computed on tensors without values."""
     for value in values:
@@ -82,7 +93,7 @@ def _refuse_wrappers(name: str, values: tuple[Any, ...]) -> None:
 
 
 def _part(name: str) -> Callable[..., Any]:
-    for place in (parts, import_module("pullback.generated"), functions):
+    for place in (parts, unfused, import_module("pullback.generated"), functions):
         found: Callable[..., Any] | None = getattr(place, name, None)
         if found is not None:
             return found

@@ -6,15 +6,14 @@ import ast
 from functools import cache
 from typing import NamedTuple
 
-from pullback.dispatch.overloads import aten
 from pullback.generated.registry import OPERATIONS, Operation
 
 
 class BackwardLine(NamedTuple):
-    """An expression, and whether it is one call of an operator that only backward passes use."""
+    """An expression, and the call in it, if there is one, of an operator that only backward passes use."""
 
     text: str
-    is_call: bool
+    call: str
 
 
 def backward_lines(operation: Operation) -> list[tuple[str | None, BackwardLine]]:
@@ -34,8 +33,7 @@ def _lines(name: str) -> list[tuple[str | None, BackwardLine]]:
 
 
 def _line(tree: ast.expr) -> BackwardLine:
-    """A name with an underscore before or with `backward` in it is an operator that no user calls."""
-    text = ast.unparse(tree)
-    name = ast.unparse(tree.func) if isinstance(tree, ast.Call) else ""
-    private = "backward" in name and aten(name.partition(".")[0]) is not None
-    return BackwardLine(text, private)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and "backward" in ast.unparse(node.func):
+            return BackwardLine(ast.unparse(tree), ast.unparse(node))
+    return BackwardLine(ast.unparse(tree), "")

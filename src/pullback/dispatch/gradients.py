@@ -10,7 +10,8 @@ from typing import Any
 import pullback.generated as F
 from pullback import functions
 from pullback.backend.array_module import empty, has_internal_overlap
-from pullback.dispatch.arguments import overload_for
+from pullback.dispatch import parts
+from pullback.dispatch.arguments import arranged, overload_for
 from pullback.dispatch.calling import call
 from pullback.dispatch.declarations import backward_lines
 from pullback.dispatch.node_classes import operation_of
@@ -41,7 +42,11 @@ def _pull_back(node: Node, grads: Sequence[Any], edges: Sequence[Any]) -> Any:
     if lines[0][0] is None:
         together = run_expression(lines[0][1].text, _function, values)
         gradients = list(together) if isinstance(together, (tuple, list)) else [together]
-        return [g if edge is not None else None for g, edge in zip(gradients, edges, strict=False)]
+        names = operation.differentiable_inputs
+        return [
+            None if edge is None else _fitted(node, operation, name, grad)
+            for name, grad, edge in zip(names, gradients, edges, strict=False)
+        ]
     wanted = {name for name, edge in zip(operation.differentiable_inputs, edges, strict=True) if edge is not None}
     found = {name: run_expression(line.text, _function, values) for name, line in lines if name in wanted}
     return [_fitted(node, operation, n, found[n]) if n in wanted else None for n in operation.differentiable_inputs]
@@ -49,9 +54,12 @@ def _pull_back(node: Node, grads: Sequence[Any], edges: Sequence[Any]) -> Any:
 
 def _fitted(node: Any, operation: Operation, name: str, grad: Any) -> Any:
     """The gradient without the dimensions that broadcasting added."""
-    if operation.kind == "elementwise" and getattr(node, "broadcast", False):
-        return F.sum_to_like(grad, getattr(node, f"{name}_shape"), getattr(node, f"{name}_dtype"))
-    return grad
+    broadcast = getattr(node, "broadcast", None)
+    if operation.kind != "elementwise" or broadcast is None:
+        return grad
+    shape, dtype = broadcast[operation.differentiable_inputs.index(name)]
+    grad = F.sum_to(grad, shape)
+    return grad if grad._array.dtype == dtype else F.to_dtype(grad, dtype)
 
 
 class _Saved(dict[str, Any]):
@@ -88,9 +96,14 @@ def _function(name: str) -> Callable[..., Any]:
     if packet is not None and "backward" in name:
 
         def shown(*args: Any, **kwargs: Any) -> Any:
-            return call(overload_for(packet, args, kwargs), args, kwargs)
+            overload = overload_for(packet, args, kwargs)
+            names = [a.name for a in overload._schema.arguments]
+            found = arranged(overload._schema, {**dict(zip(names, args, strict=False)), **kwargs}, lenient=True)
+            return call(overload, *(found or (args, kwargs)))
 
         return shown
+    if hasattr(parts, name):
+        return getattr(parts, name)
     if functions.module_of(name) is not None:
         found: Callable[..., Any] = getattr(functions, name)
         return found

@@ -74,9 +74,20 @@ def lower(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         positional, keywords = wanted.evaluate(values)
         return _fitting(wanted.name + ("_" if operand.in_place else ""), positional, keywords, values.get("out"))
     packet = aten(f"{name}_" if operand.in_place else name)
-    if packet is None or (operation is None and all(s.composite for s in packet._schemas.values())):
+    if packet is None or (all(s.composite for s in packet._schemas.values()) and not _is_whole(operand, packet)):
         return None
     return _chosen(packet, values)
+
+
+def _is_whole(operand: Operand, packet: OpOverloadPacket) -> bool:
+    """Whether an operation is all of what PyTorch computes by other operators: then it is shown, since nothing else is."""
+    if operand.operation is None:
+        return False
+    parameters = {"self" if p == "input" else p for p in operand.parameters}
+    return any(
+        {a.name for a in s.arguments} - {"dtype"} in (parameters, set(operand.parameters))
+        for s in packet._schemas.values()
+    )
 
 
 def _bound(
@@ -152,7 +163,7 @@ def _arranged(packet: OpOverloadPacket, overload: str, values: dict[str, Any], l
     if out is not None:
         name = "out" if overload in ("default", "Tensor") else f"{overload}_out"
         return Call(packet.overload(name), args, {**kwargs, "out": out})
-    if "pin_memory" in known and switches.current_node is None:
+    if "pin_memory" in known and packet.__name__ != "_to_copy" and switches.current_node is None:
         if not any(a.type == "Tensor" for a in schema.arguments):
             kwargs.setdefault("device", CPU)
         kwargs.setdefault("pin_memory", False)

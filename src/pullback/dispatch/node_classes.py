@@ -74,4 +74,5 @@ def _set_attribute(node: Any, name: str, attribute: str, value: Any) -> None:
     if attribute == "dtype" and hasattr(value, "numpy_dtype"):
         value = value.numpy_dtype
     if hasattr(type(node), f"saved_{name}_{attribute}"):
-        setattr(node, f"saved_{name}_{attribute}", tuple(value) if attribute == "shape" else value)
+        sizes = (value,) if isinstance(value, int) else value
+        setattr(node, f"saved_{name}_{attribute}", tuple(sizes) if attribute == "shape" else value)

@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pullback.generated as G
+from pullback import functions
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
 
 
-def batched_product(input: Tensor, other: Tensor) -> Any:
-    """A product of which one factor has batches: one matrix product where the other has none, else one per batch."""
-    first, second = tuple(input.shape), tuple(other.shape)
-    if len(second) <= 2:
-        rows = (
-            G.view(input, (math.prod(first[:-1]), first[-1])) if _is_row_major(input) else input.reshape(-1, first[-1])
-        )
-        product = G.mm(rows, other) if len(second) == 2 else G.mv(rows, other)
-        return G.unsafe_view(product, (*first[:-1], *second[1:]))
-    if len(first) == 1:
-        return G.squeeze_dim(batched_product(G.unsqueeze(input, 0), other), -2)
-    batches = _broadcast(first[:-2], second[:-2])
-    count = math.prod(batches)
-    left = G.expand(input, (*batches, *first[-2:])).reshape(count, *first[-2:])
-    right = G.expand(other, (*batches, *second[-2:])).reshape(count, *second[-2:])
-    return G.unsafe_view(G.bmm(left, right), (*batches, first[-2], second[-1]))
+def mm_back_first(grad: Tensor, first: Tensor | None, second: Tensor, alpha: Any = 1) -> Any:
+    """The gradient of a matrix product for its first factor, in the memory order of that factor."""
+    if first is not None and _is_column_major(first):
+        return _scaled(G.t(G.mm(conj(second), G.t(grad))), alpha)
+    return _scaled(G.mm(grad, conj(G.t(second))), alpha)
 
 
-def _is_row_major(input: Tensor) -> bool:
-    return bool(input._array.flags.c_contiguous)
+def mm_back_second(grad: Tensor, first: Tensor, second: Tensor | None, alpha: Any = 1) -> Any:
+    """The gradient of a matrix product for its second factor, in the memory order of that factor."""
+    if second is not None and _is_column_major(second):
+        return _scaled(G.t(G.mm(G.t(grad), conj(first))), alpha)
+    return _scaled(G.mm(conj(G.t(first)), grad), alpha)
 
 
-def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    padded = (1,) * (len(longer) - len(shorter)) + shorter
-    return tuple([b if a == 1 else a for a, b in zip(longer, padded, strict=True)])
+def _scaled(grad: Any, alpha: Any) -> Any:
+    return grad if alpha == 1 else G.scaled_by(grad, alpha)
+
+
+def _is_column_major(tensor: Tensor) -> bool:
+    rows, columns = tensor.shape
+    return tensor.stride() == (1, rows) and not (rows == 1 or columns == 1)
+
+
+def conj(value: Any) -> Any:
+    """The complex conjugate of a tensor or a number; real ones are given back."""
+    return functions.conj(value) if isinstance(value, Tensor) else value.conjugate()
+
+
+def times_operand(grad: Tensor, other: Any) -> Any:
+    """A gradient times the conjugate of an operand, which ATen has as a tensor even where the user wrote a number."""
+    return _as_written(functions.mul, grad, conj(other))
+
+
+def over_operand(grad: Tensor, other: Any) -> Any:
+    """A gradient divided by the conjugate of an operand."""
+    return _as_written(functions.div, grad, conj(other))
+
+
+def _as_written(function: Any, grad: Tensor, other: Any) -> Any:
+    former, switches.current_node = switches.current_node, None
+    try:
+        return function(grad, other)
+    finally:
+        switches.current_node = former
+
+
+def without_dim(grad: Tensor, shape: Any) -> Any:
+    """The gradient of `unsqueeze`, whose input had this shape."""
+    dim = next((i for i, n in enumerate(shape) if grad.shape[i] != n), len(shape))
+    return functions.squeeze(grad, dim)
+
+
+def with_dim(grad: Tensor, shape: Any) -> Any:
+    """The gradient of `squeeze` along one dimension, whose input had this shape."""
+    if grad.ndim == len(shape):
+        return grad
+    return G.unsqueeze(grad, next((i for i, n in enumerate(grad.shape) if shape[i] != n), grad.ndim))

@@ -17,7 +17,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pullback.backend.array_module import copy_array
-from pullback.generated.registry import Operation
+from pullback.generated.registry import OPERATIONS, Operation
 from pullback.graph.in_place import write_in_place
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import SavedOutput
@@ -57,12 +57,12 @@ def record_in_place(
         if alias._requires_grad:
             alias._array = copy_array(alias._array)
         compute()
+        if input._counter is not None and not input.is_inference():
+            input._counter.value = version  # what ran below counted too
         return _giving([new_tensor(input._array)], function, operation)(alias, *rest, **options)
 
     run.__name__ = function.__name__
     result = write_in_place(run, input, *args[1:], **kwargs)
-    if input._counter is not None and not input.is_inference():
-        input._counter.value = version + 1  # what runs below counted too
     _note_saved_outputs([input])
     return result
 
@@ -91,11 +91,18 @@ def _giving(results: list[Any], function: Callable[..., Any], operation: Operati
     computed = arrays if operation.outputs > 1 or operation.name in _MANY else arrays[0]
     names[f"{operation.name}_kernel"] = lambda *args, **kwargs: computed
     names["new"] = names["new_tensor"] = lambda *args: next(remaining)
-    names["divert"] = check_arguments
+    names["divert"] = _checked
     code = function.__code__ if isinstance(function, FunctionType) else _code_of(function.__module__, operation.name)
     made = FunctionType(code, names, operation.name, getattr(function, "__defaults__", None))
     made.__kwdefaults__ = getattr(function, "__kwdefaults__", None)
     return made
+
+
+def _checked(name: str, given: Any, out: Any = None) -> Any:
+    """What a generated function asks before it computes, when nobody is to take the call over any more."""
+    if type(given) is not tuple:
+        given = tuple([given[parameter[0]] for parameter in OPERATIONS[name].parameters])
+    return check_arguments(name, given, out)
 
 
 @cache
@@ -120,6 +127,8 @@ class SeenOutput(SavedOutput):
         self.detached = detached
 
     def as_tensor(self, node: Node) -> Tensor:
+        if not self.differentiable:
+            return self.detached
         plain = super().as_tensor(node)
         tensor = self.detached.detach()
         for name in ("_requires_grad", "_edge", "_counter", "_extra"):
@@ -140,4 +149,5 @@ def _note_saved_outputs(results: list[Any]) -> None:
         if type(saved) is SavedOutput:
             result = results[saved.output_nr] if saved.output_nr < len(results) else None
             if result is not None:
-                setattr(node, f"saved_{name}", SeenOutput(result, saved.output_nr, result.detach()))
+                seen = result.detach() if result._requires_grad else result
+                setattr(node, f"saved_{name}", SeenOutput(result, saved.output_nr, seen))

@@ -23,7 +23,10 @@ Run = Callable[..., Any]
 def implementation_of(overload: OpOverload) -> Run:
     """The function to call for an overload; one that raises if there is none."""
     name = overload._opname
-    run = _PRIVATE.get(name) or _public(name) or _declared(name, overload)
+    run = _PRIVATE.get(name) or _generated(name, overload)
+    if run is None and "backward" in name:  # a function of this name may leave out what only PyTorch passes
+        run = _declared(name, overload)
+    run = run or _public(name) or _declared(name, overload)
     if run is None:
         raise NotImplementedError(
             f"Could not run '{overload.name()}': pullback has no function of this name. `dir(torch.ops.aten)` lists "
@@ -45,6 +48,47 @@ def _by_position(overload: OpOverload, run: Run) -> Run:
         return run(*given, **kwargs)
 
     return called
+
+
+@cache
+def _by_public_name() -> dict[str, list[Operation]]:
+    found: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS.values():
+        if not operation.aten and not operation.parts:
+            found.setdefault(operation.public or operation.name, []).append(operation)
+    return found
+
+
+def _generated(name: str, overload: OpOverload) -> Run | None:
+    """The operation that has this name and just these parameters: a public function may take others by the same name."""
+    schema = [a for a in overload._schema.arguments if a.name not in ("dtype", "out")]
+    names = ["input" if a.name == "self" else a.name for a in schema]
+    in_place = name.endswith("_")
+    for operation in _by_public_name().get(name.removesuffix("_") if in_place else name, []):
+        roles = {p[0]: p[1] for p in operation.parameters}
+        fitting = set(roles) == set(names) and all(_takes(roles[n], a.type) for n, a in zip(names, schema, strict=True))
+        if fitting and (operation.in_place or not in_place):
+            module = import_module(f"pullback.generated.{operation.family}")
+            function = getattr(module, operation.name + ("_" if in_place else ""))
+            defaults = {n: a.default_value for n, a in zip(names, schema, strict=True) if a.has_default_value()}
+            return _with_parameters(function, names, defaults)
+    return None
+
+
+def _takes(role: str, kind: str) -> bool:
+    """Whether a parameter of an operation takes what an argument of a schema may be."""
+    if kind == "Scalar":
+        return role not in ("tensor", "optional tensor", "tensor list")
+    wanted = {"Tensor": ("tensor", "tensor or number"), "Tensor?": ("optional tensor",), "Tensor[]": ("tensor list",)}
+    return role in wanted[kind] if kind in wanted else "tensor" not in role
+
+
+def _with_parameters(function: Run, names: list[str], defaults: dict[str, Any]) -> Run:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        values = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+        return function(**{k: v for k, v in values.items() if v is not None or k in names})
+
+    return run
 
 
 def _public(name: str) -> Run | None:
@@ -75,9 +119,11 @@ def _declarations() -> tuple[
             wanted = template(operation.aten)
             forward.setdefault(wanted.name.partition(".")[0], []).append((operation, wanted))
         for parameter, line in backward_lines(operation):
-            if line.is_call:
-                wanted = template(line.text)
-                backward.setdefault(wanted.name.partition(".")[0], (operation, parameter, wanted))
+            if line.call:
+                wanted = template(line.call)
+                name = wanted.name.partition(".")[0]
+                if name not in backward or backward[name][2].told < wanted.told:
+                    backward[name] = operation, parameter, wanted
     return forward, backward
 
 
@@ -143,7 +189,12 @@ def _nll_loss_forward(input: Any, target: Any, weight: Any, reduction: int, igno
     return loss, total_weight(target, weight, ignore_index, input.dtype)
 
 
+def _index(input: Any, indices: Any) -> Any:
+    return input[tuple([slice(None) if index is None else index for index in indices])]
+
+
 _PRIVATE: dict[str, Run] = {
+    "index": _index,
     "log_sigmoid_forward": lambda input: (functional.logsigmoid(input), (-input.abs()).exp()),
     "nll_loss_forward": _nll_loss_forward,
     "_to_copy": _to_copy,

@@ -27,7 +27,16 @@ def total_weight(target: Tensor, weight: Tensor | None, ignore_index: int, dtype
     return new_tensor(as_array(dtype.numpy_dtype.type(total)))
 
 
+def placed(indices: Any, dims: Any) -> list[Any]:
+    """Indices at the dimensions that they index, None at those between."""
+    found: list[Any] = [None] * (max(dims, default=-1) + 1)
+    for index, dim in zip(indices, dims, strict=True):
+        found[dim] = index
+    return found
+
+
 WORDS: dict[str, Any] = {
+    "placed": placed,
     "len": len, "list": list, "max": max, "memory_format": memory_format, "total_weight": total_weight, "tuple": tuple,
 }  # fmt: skip
 """What a declaration may call that is no operation."""
@@ -42,6 +51,11 @@ class Template:
         self.name = ast.unparse(call.func)
         self.positional = [_Expression(a) for a in call.args]
         self.keywords = {str(k.arg): _Expression(k.value) for k in call.keywords}
+
+    @property
+    def told(self) -> int:
+        """How many arguments hand a value of the operation on: `threshold_backward(grad, result, 0)` tells of two."""
+        return sum([e.parameter is not None for e in (*self.positional, *self.keywords.values())])
 
     def evaluate(self, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of the call, from the operation's."""
@@ -71,7 +85,9 @@ def _parameter_of(tree: ast.expr) -> str | None:
         return tree.id
     if isinstance(tree, ast.Attribute) and isinstance(tree.value, ast.Name):
         return f"{tree.value.id}.{tree.attr}"
-    if isinstance(tree, ast.Call) and len(tree.args) == 1 and isinstance(tree.func, ast.Name):
+    if isinstance(tree, ast.Subscript):
+        return _parameter_of(tree.value)  # the size of one dimension stands for the shape
+    if isinstance(tree, ast.Call) and len(tree.args) == 1 and not _holds_call(tree):
         return _parameter_of(tree.args[0])
     return None
 

@@ -266,6 +266,7 @@ class Engine:
         extra = node.extra
         acting = node if extra is None or extra.outer is None else extra.outer  # see Note [Fused nodes]
         results = self._evaluate_guarded(task, acting, edges, grads)
+        held = list(owned)
         owned[:] = [False] * len(owned)  # what saw a gradient may have kept it
         fresh = acting.fresh
         tensors = task.moves_tensors or node.needs_tensors
@@ -276,7 +277,7 @@ class Engine:
         if process.changed and switches.anomaly_mode and switches.anomaly_check_nan:
             _check_nan(node, edges, results)
         if task.moves_tensors:
-            fresh = _own(results, grads)
+            fresh = _own(results, grads, held)
         elif tensors:
             fresh = _held_here_alone(results)
             results = _as_values(results)
@@ -469,9 +470,10 @@ def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
     buffer.owned[0] = False
 
 
-def _own(results: Sequence[Any], grads: Sequence[Any]) -> tuple[bool, ...]:
-    """Which of a node's gradients nobody else has: neither handed on nor given to two inputs."""
-    return tuple([not any(r is g for g in grads) and sum([r is o for o in results]) == 1 for r in results])
+def _own(results: Sequence[Any], grads: Sequence[Any], held: Sequence[bool]) -> tuple[bool, ...]:
+    """Which of a node's gradients nobody else has: given to one input, and not handed on from somebody who has it."""
+    shared = [g for g, own in zip(grads, held, strict=False) if not own]
+    return tuple([not any(r is g for g in shared) and sum([r is o for o in results]) == 1 for r in results])
 
 
 def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:

@@ -12,10 +12,9 @@ def expand_reduced(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: `grad` seen at every element that was summed."""
     if shape == ():
         return grad
-    if dim is None or dim == ():
-        return F.expand(grad, shape)
-    if not keepdim:
-        grad = F.reshape(grad, tuple([1 if i in dim else n for i, n in enumerate(shape)]))
+    if not keepdim and dim is not None:
+        for d in sorted(dim):
+            grad = F.unsqueeze(grad, d)
     return F.expand(grad, shape)
 
 

@@ -21,7 +21,7 @@ def restore_reduced(input: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
 def mean_grad(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a mean: `grad`, divided by the count, at every element."""
     axes = range(len(shape)) if dim is None or dim == () or shape == () else dim
-    return F.expand_reduced(grad / math.prod([shape[a] for a in axes]), shape, dim, keepdim)
+    return F.expand_reduced(grad, shape, dim, keepdim) / math.prod([shape[a] for a in axes])
 
 
 def product_of_others(input: Any, dim: int) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.functions as F
 from pullback.backend.array_module import is_array
+from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.tensor.tensor import Tensor, new_tensor
 
 # NumPy leaves comparisons with a tensor to the tensor, where it takes over arithmetic.
@@ -24,6 +25,8 @@ def _operator(function_name: str) -> Callable[[Any, Any], Any]:
         try:
             return function(self, other)
         except TypeError:
+            if is_pytorch_tensor(other):
+                raise mixed_libraries(function_name.removeprefix("reflected_")) from None
             if isinstance(other, Tensor) or (
                 isinstance(other, (int, float, complex)) and "matmul" not in function_name
             ):
@@ -57,6 +60,8 @@ def _own(method: str) -> Any:
     plain = OPERATORS[method]
 
     def reflected(self: Any, other: Any) -> Any:
+        if is_pytorch_tensor(other):
+            raise mixed_libraries(method.strip("_").removeprefix("r"))
         if not isinstance(self, Tensor):
             kind = type(self).__name__
             raise TypeError(

@@ -379,7 +379,7 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
     if not isinstance(src, Tensor):
         if is_number(src):
             return G.refill_(input, plain_number(src))
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        raise not_a_tensor("copy_", "other", 1, src)
     if src is input and has_internal_overlap(input._array):
         check_in_place(input, "copy", records=input._requires_grad and (not process.changed or switches.records))
         bump_version(input)

@@ -29,15 +29,15 @@ def linear_node(node: Any) -> Any:
 
 def linear_steps(input: Tensor, weight: Tensor, bias: Tensor | None, *, fold: bool = True) -> Any:
     """A linear layer in steps; a bias is added by the product itself where the input is a matrix or can be viewed as one."""
+    shape = input._array.shape
+    if bias is not None and len(shape) != 2 and fold and can_fold_linear(input, bias):
+        rows = G.view(input, (_count(shape[:-1]), shape[-1]))
+        return G.view(G.addmm(bias, rows, G.t(weight)), (*shape[:-1], weight._array.shape[0]))
     columns = G.t(weight)
     if bias is None:
-        return matmul_steps(input, columns) if input._array.ndim != 2 else G.mm(input, columns)
-    shape = input._array.shape
-    if input._array.ndim == 2:
+        return matmul_steps(input, columns) if len(shape) != 2 else G.mm(input, columns)
+    if len(shape) == 2:
         return G.addmm(bias, input, columns)
-    if fold and can_fold_linear(input, bias):
-        rows = G.view(input, (-1, shape[-1]) if shape[-1] else (_count(shape[:-1]), 0))
-        return G.view(G.addmm(bias, rows, columns), (*shape[:-1], weight._array.shape[0]))
     return G.add(matmul_steps(input, columns), bias)
 
 

@@ -25,7 +25,7 @@ class ConvolutionBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "convolution"
     tensor_names = ("input", "weight")
-    value_names = ("stride", "padding", "dilation", "transposed", "groups")
+    value_names = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
     fact_names = ("input_shape", "weight_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -135,6 +135,7 @@ def convolution(
         node.saved_padding = padding
         node.saved_dilation = dilation
         node.saved_transposed = transposed
+        node.saved_output_padding = output_padding
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
         node.saved_weight_shape = weight._array.shape

@@ -20,7 +20,7 @@ from pullback.backend.array_module import empty
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node
-from pullback.modes.interception import overrides
+from pullback.modes.interception import dispatch, overrides
 from pullback.modes.switches import SWITCH_DEFAULTS, set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
@@ -29,6 +29,8 @@ from pullback.typing import Shape
 
 def records_steps(*inputs: Any) -> bool:
     """Whether the steps of a fused operation are to be recorded at once. See Note [Fused nodes]."""
+    if switches.dispatch_modes or any(type(value) in dispatch.types for value in inputs):
+        return True
     visible = switches.saved_tensor_hooks or switches.anomaly_mode
     if not visible or not switches.records or not switches.plain:
         return False

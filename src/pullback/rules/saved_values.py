@@ -49,7 +49,15 @@ class SavedValues:
         total = Uses()
         for uses in self.of_line.values():
             total.merge(uses)
+        self.read_by_rule = set(total.values)
         self.total = total
+        total.values |= self._shown_in_backward()
+
+    def _shown_in_backward(self) -> set[str]:
+        """Parameters that only the declared call of ATen's has, as a kernel size: nodes keep them for dispatch modes."""
+        text = str(self.operation.rule.options.get("backward", ""))
+        names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        return {name for name in names if name in self._plain}
 
     def uses(self, expression: ast.expr) -> Uses:
         """What `expression` reads, through assigned names."""
