@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: demo test test-compiled check lint format types layers notes codegen conformance parity bench bench-quick bench-operations size clean
+.PHONY: demo test test-compiled check lint format types layers notes codegen conformance fuzz parity bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
@@ -58,6 +58,12 @@ codegen: $(VENV)/.developed
 # (one operation or family: `.venv/bin/python -m tests.conformance --op add`); the second runs whole programs on both.
 conformance: $(VENV)/.conformance
 	$(BIN)/python -m tests.conformance
+
+# Random programs about views, in-place operations and gradients, beside PyTorch: `make fuzz PROGRAMS=20000 SEED=7`.
+PROGRAMS ?= 1000
+SEED ?= 0
+fuzz: $(VENV)/.conformance
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --programs $(PROGRAMS)
 
 parity: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity

@@ -1,0 +1,115 @@
+"""Compares what two libraries did with one program, and finds the first difference."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.fuzz.execution import Step
+
+TOLERANCE = {"float16": 2e-2, "bfloat16": 6e-2, "float32": 2e-4, "complex64": 2e-4}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two runs of a program differ first: the statement, what differs there, and both sides."""
+
+    number: int
+    statement: str
+    field: str
+    expected: Any
+    actual: Any
+    dtype: str = ""
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What programs with the same cause have in common: the field and the form of the statement."""
+        return self.field.partition(" of ")[0], form_of(self.statement)
+
+
+def form_of(statement: str) -> str:
+    """The statement without the names and numbers in it."""
+    return re.sub(r"\b[a-z]\d*\b", "_", re.sub(r"-?\d+(\.\d*)?", "1", statement))
+
+
+def first_difference(
+    statements: Sequence[str],
+    expected: Sequence[Step],
+    actual: Sequence[Step],
+    stands: Callable[[Difference], bool] = lambda difference: False,
+) -> Difference | None:
+    """The first difference between what was expected and what happened, but for those that stand; None without one."""
+    passed: set[tuple[str, str]] = set()
+    for number, (theirs, ours) in enumerate(zip(expected, actual, strict=True)):
+        statement = statements[number]
+        if not same_exception(theirs.raised, ours.raised):
+            difference = Difference(number, statement, "exception", _shown(theirs), _shown(ours))
+            return None if stands(difference) else difference
+        if theirs.raised:
+            return None  # what a refused statement left behind is not defined
+        for name, seen in theirs.state.items():
+            for difference in _differences(number, statement, name, seen, ours.state.get(name, {})):
+                place = (name, difference.field)
+                if place in passed:
+                    continue
+                if not stands(difference):
+                    return difference
+                passed.add(place)
+        if ours.state.keys() != theirs.state.keys():
+            return Difference(number, statement, "names", list(theirs.state), list(ours.state))
+    return None
+
+
+def _differences(
+    number: int, statement: str, name: str, seen: dict[str, Any], mine: dict[str, Any]
+) -> Iterator[Difference]:
+    """How what is seen of one tensor differs, field by field, and then of its gradient."""
+    seen, mine = _without_idle_strides(seen), _without_idle_strides(mine)
+    dtype = seen["dtype"]
+    for field, value in seen.items():
+        other = mine.get(field)
+        if 0 in seen["shape"] and field in ("stride", "offset"):
+            continue  # an empty tensor lies nowhere
+        if field == "grad" and isinstance(value, dict) and isinstance(other, dict):
+            for part in _differences(number, statement, f"{name}.grad", value, other):
+                yield Difference(number, statement, f"grad.{part.field}", part.expected, part.actual, dtype)
+        elif not _same(field, value, other, dtype):
+            yield Difference(number, statement, f"{field} of {name}", value, other, dtype)
+
+
+def _shown(step: Step) -> str:
+    return f"{step.raised[0]}: {step.message[:160]}" if step.raised else "nothing raised"
+
+
+def same_exception(expected: Sequence[str], actual: Sequence[str]) -> bool:
+    """Whether nothing was raised by both, or an exception that is one of the expected class."""
+    return bool(expected) == bool(actual) and (not expected or expected[0] in actual)
+
+
+def _same(field: str, expected: Any, actual: Any, dtype: str) -> bool:
+    if field == "values" and isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(
+            _close(e, a, TOLERANCE.get(dtype, 1e-6)) for e, a in zip(expected, actual, strict=True)
+        )
+    return bool(expected == actual)
+
+
+def _without_idle_strides(seen: dict[str, Any]) -> dict[str, Any]:
+    """The same with zeros for the steps of dimensions with one element, which are never taken."""
+    stride, shape = seen.get("stride"), seen.get("shape")
+    if not isinstance(stride, list) or not isinstance(shape, list):
+        return seen
+    return {**seen, "stride": [step if size != 1 else 0 for step, size in zip(stride, shape, strict=True)]}
+
+
+def _close(expected: Any, actual: Any, tolerance: float) -> bool:
+    if isinstance(expected, list):
+        return all(_close(e, a, tolerance) for e, a in zip(expected, actual, strict=True))
+    if isinstance(expected, float) and isinstance(actual, float):
+        if math.isnan(expected) or math.isnan(actual):
+            return math.isnan(expected) and math.isnan(actual)
+        return expected == actual or abs(expected - actual) <= tolerance * (1 + abs(expected))
+    return bool(expected == actual)
