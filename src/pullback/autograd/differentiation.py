@@ -166,6 +166,8 @@ def _of_input_type(input: Any, gradient: Any) -> Any:
 
 
 def _as_result(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
     return as_tensor(value) if isinstance(value, SparseArray) else new_tensor(_as_array(value))
 
 

@@ -224,7 +224,19 @@ def overlaps_in_part(written: Array, read: Array) -> bool:
     if not (written.flags.forc and read.flags.forc) or not np.may_share_memory(written, read):
         return False
     here, there = written.__array_interface__["data"][0], read.__array_interface__["data"][0]
-    return bool(here != there or written.nbytes != read.nbytes or written.strides != read.strides)
+    return bool(here != there or written.nbytes != read.nbytes or _steps(written) != _steps(read))
+
+
+def _steps(array: Array) -> list[int]:
+    """The strides that are taken: those of dimensions with more than one element."""
+    return [stride for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
+
+
+def overlaps(written: Array, read: Array) -> bool:
+    """Whether two dense arrays share some of their memory."""
+    if not (written.size and read.size):
+        return False
+    return written is read or bool(written.flags.forc and read.flags.forc and np.may_share_memory(written, read))
 
 
 def contains_nan(array: Array) -> bool:

@@ -163,7 +163,7 @@ class Engine:
         node: Node = root
         following: Node
         grads: list[Any] = [None]
-        owned: list[bool] = [False]
+        owned: list[int] = [0]
         results: Sequence[Any] = root.grads
         fresh: tuple[bool, ...] = ()
         # The hooks of a single root's tensor run even if nothing that is wanted lies below it.
@@ -171,7 +171,7 @@ class Engine:
         while True:
             ready: Node | None = None
             ready_grads: list[Any] = []
-            ready_owned: list[bool] = []
+            ready_owned: list[int] = []
             index = -1
             for edge in edges:
                 index += 1
@@ -180,12 +180,12 @@ class Engine:
                 following, input_nr = edge
                 left = dependencies[following] - 1
                 grad = results[index]
-                new = bool(fresh) and fresh[index]
+                new = 1 if fresh and fresh[index] else 0
                 if not new and owned[0] and grad is grads[0]:
-                    new = True  # handed on: as much owned as it was here, unless another edge gets it too
+                    new = owned[0]  # handed on: as much owned as it was here, unless another edge gets it too
                     for other, result in enumerate(results):
                         if result is grad and other != index:
-                            new = False
+                            new = 0
                 if left == 0 and following.output_count == 1 and following not in not_ready:
                     arrived = [grad.whole() if isinstance(grad, PartialGradient) else grad]
                     arrived_owned = [new]
@@ -240,13 +240,13 @@ class Engine:
             elif moves_tensors:
                 results = node.apply_differentiable(grads, edges)
             else:
-                results = node.apply(grads, edges, owned[0])
+                results = node.apply(grads, edges, owned[0] > 0)
             if not keep_graph:
                 node.release_saved_tensors()
             fresh = node.fresh
 
     def _run_carefully(
-        self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[bool]
+        self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[int]
     ) -> tuple[Sequence[Any], tuple[bool, ...]] | None:
         """The general case: hooks, captures, accumulation, Tensors where they are needed.
 
@@ -294,10 +294,10 @@ class Engine:
                 self._tensor_hooks(task, node, buffer)
                 return False
             if info.needed:  # as in PyTorch: what hooks replace is seen by the nodes below alone
-                task.capture(info, buffer.grads)
+                task.capture(info, buffer.grads, buffer.owned)
         self._tensor_hooks(task, node, buffer)
         if info is not None and not info.needed:
-            task.capture(info, buffer.grads)
+            task.capture(info, buffer.grads, buffer.owned)
             return False
         extra = node.extra
         if extra is not None and extra.pre_hooks:
@@ -346,7 +346,7 @@ class Engine:
     def _take_over(self, task: GraphTask, buffer: InputBuffer, indices: Sequence[int], tensors: list[Any]) -> None:
         """Put what hooks returned in the place of gradients; those that nobody else holds are owned."""
         if task.moves_tensors:
-            owned: Sequence[bool] = [False] * len(tensors)
+            owned: Sequence[int] = [0] * len(tensors)
         else:
             owned = _held_here_alone(tensors)
             tensors = _as_values(tensors)

@@ -6,11 +6,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.array_module import ndarray
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edges
 from pullback.graph.node import Node
+from pullback.tensor.tensor import new_tensor
+from pullback.tensor.version_counter import VersionCounter
 
 _next_id = itertools.count().__next__
 
@@ -112,11 +115,15 @@ class GraphTask:
         self.count_steps(node)
         return self.wanted_edges(node)
 
-    def capture(self, info: ExecInfo, grads: Sequence[Any]) -> None:
-        """Keep the gradients that were asked for at a node."""
+    def capture(self, info: ExecInfo, grads: Sequence[Any], owned: Sequence[int]) -> None:
+        """Keep the gradients that were asked for at a node; one that was added to in place is a Tensor of that version."""
         for capture in info.captures:
             if self.captured[capture.index] is None:
-                self.captured[capture.index] = grads[capture.input_nr]
+                grad, writes = grads[capture.input_nr], owned[capture.input_nr] - 1
+                if writes > 0 and type(grad) is ndarray:
+                    grad = new_tensor(grad)
+                    grad._counter = VersionCounter(writes)
+                self.captured[capture.index] = grad
 
     def will_execute(self, node: Node) -> bool:
         """Whether the pass runs a node, or returns a gradient that arrives at it."""

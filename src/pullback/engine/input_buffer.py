@@ -5,6 +5,8 @@ An array that arrives may be somebody else's (a saved value, the gradient of a s
 array that a rule computed afresh, or a sum made here, is owned; only an owned one is added to in place, becomes a
 leaf's `.grad` without a copy, or is overwritten by the gradients that a node computes from it (`Node.apply`), where a
 compiled kernel can: reading and writing the same memory takes two thirds of the time of writing elsewhere.
+`owned` counts: 0 for an array that is not owned, and one more than the additions that were made in it, which become the
+version of a `.grad` that takes the array over, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ class InputBuffer:
 
     def __init__(self, size: int) -> None:
         self.grads: list[Any] = [None] * size
-        self.owned: list[bool] = [False] * size
+        self.owned: list[int] = [0] * size
         self.with_parts: int = -1
         """The slot to which a part was added last: zeros need not be added to its other elements again."""
 
-    def add(self, index: int, grad: Any, owned: bool) -> None:
+    def add(self, index: int, grad: Any, owned: int) -> None:
         """Add one arrival to its slot: in place if the slot owns its array. See Note [Owned gradients]."""
         current = self.grads[index]
         if isinstance(grad, PartialGradient):
@@ -35,6 +37,7 @@ class InputBuffer:
                 first = self.with_parts != index
                 self.with_parts = index
                 self.grads[index] = grad.add_to(current, first)
+                self.owned[index] += 1
                 return
             grad = grad.whole()
         if current is None:
@@ -42,12 +45,13 @@ class InputBuffer:
             self.owned[index] = owned
         elif self.owned[index] and current.dtype == grad.dtype and current.shape == grad.shape:
             self.grads[index] = add_in_place(current, grad)
+            self.owned[index] += 1
         elif owned and current.dtype == grad.dtype and current.shape == grad.shape:
             self.grads[index] = add_in_place(grad, current)
-            self.owned[index] = True
+            self.owned[index] = owned + 1
         else:
             self.grads[index] = add(current, grad)
-            self.owned[index] = True
+            self.owned[index] = 1
 
     def add_tensor(self, index: int, grad: Any, owned: bool = False) -> None:
         """Add a gradient that is a Tensor, out of place."""

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from pullback.graph.node import FIRST, Node
 
-NodeTask: TypeAlias = "tuple[Node, list[Any], list[bool]]"
+NodeTask: TypeAlias = "tuple[Node, list[Any], list[int]]"
 """A node with the gradients it is to run on, and which of them are owned (Note [Owned gradients])."""
 
 
@@ -25,11 +25,11 @@ class ReadyQueue:
     __slots__ = ("count", "heap", "leaves")
 
     def __init__(self) -> None:
-        self.heap: list[tuple[int, int, Node, list[Any], list[bool]]] = []
+        self.heap: list[tuple[int, int, Node, list[Any], list[int]]] = []
         self.leaves: list[NodeTask] = []
         self.count = 0
 
-    def push(self, node: Node, grads: list[Any], owned: list[bool]) -> None:
+    def push(self, node: Node, grads: list[Any], owned: list[int]) -> None:
         """Add a node that is ready."""
         if node.sequence_nr == FIRST:
             self.leaves.append((node, grads, owned))

@@ -271,5 +271,7 @@ def _result(value: Any, is_tensor: bool, places: list[tuple[VmapLevel, int]]) ->
 def _fresh(value: Any) -> Any:
     from pullback.backend.array_module import as_array
 
+    if isinstance(value, Tensor):
+        return value
     array = as_array(value)
     return new_tensor(array if array.flags.writeable else array.copy())

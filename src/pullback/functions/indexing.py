@@ -12,13 +12,13 @@ import operator
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number, ndarray
+from pullback.backend.array_module import cast_array, is_array, is_number, ndarray
 from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_captured
-from pullback.graph.in_place import check_partial_overlap
+from pullback.graph.in_place import check_overlap, check_partial_overlap
 from pullback.graph.views import make_view
 from pullback.kernels.creation import checked_fill
 from pullback.kernels.indexing import positions_of
@@ -321,7 +321,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         G.index_put_(part, positions, dims, given)
         return
     check_captured(part, "copy")
-    if given._array.ndim == 0:
+    if given._array.ndim == 0 and part._array.ndim:
         G.refill_tensor_(part, given)
     else:
         given, shape = _without_leading_ones(given, part._array.ndim), part._array.shape
@@ -425,11 +425,6 @@ def _leading_ones(shape: tuple[int, ...]) -> int:
 def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
     """Write without recording: nothing involved requires grad."""
     array = input._array
-    if has_internal_overlap(array) and values.ndim:
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
     if values.ndim == 0 and _is_mask_of(index, input):
         array[index._array] = cast_array(values, array.dtype)
         bump_version(input)
@@ -437,7 +432,10 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
     alias = new_tensor(array)
     part, positions, dims = _part_for_writing(alias, index)
     target = part._array
+    if not dims or values.ndim:
+        check_overlap(part)
     if dims:
+        check_partial_overlap(target, values, whole=True)
         index_put_into(target, [p._array for p in positions], dims, values, False)
     else:
         if values.ndim > target.ndim:

@@ -168,7 +168,7 @@ def record_stream(input: Tensor, stream: Any) -> None:
 
 
 def _refuse_recorded(input: Tensor, what: str) -> None:
-    if input._requires_grad:
+    if input._requires_grad and not (process.changed and switches.inference_mode):
         raise RuntimeError(f"cannot {what} variables that require grad")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import cast_array, has_internal_overlap, is_number
+from pullback.backend.array_module import as_array, cast_array, has_internal_overlap, is_number
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values
 from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
@@ -21,7 +21,7 @@ from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
 def sizes(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...]:
@@ -133,6 +133,10 @@ def ravel(input: Tensor) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension as several."""
     shape = input._array.shape
+    if not shape:
+        raise RuntimeError(
+            f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions"
+        )
     at = wrap_dim(dim, len(shape))
     wanted = _as_ints(tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,), "unflatten", "sizes")
     if not wanted:
@@ -378,7 +382,7 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
         return input
     if not isinstance(src, Tensor):
         if is_number(src):
-            return G.refill_(input, plain_number(src))
+            return copy_(input, new_tensor(as_array(plain_number(src))))
         raise not_a_tensor("copy_", "other", 1, src)
     if src is input and has_internal_overlap(input._array):
         check_in_place(input, "copy", records=input._requires_grad and (not process.changed or switches.records))

@@ -68,8 +68,11 @@ class AccumulateGrad(Node):
         """Whether no hook is to see the gradient: arrays are accumulated as soon as they are complete."""
         return self.extra is None and self.variable._extra is None
 
-    def accumulate_array(self, grad: Any, owned: bool) -> None:
-        """Add an array to `.grad`; one that nobody else holds becomes `.grad` without a copy."""
+    def accumulate_array(self, grad: Any, owned: int) -> None:
+        """Add an array to `.grad`; one that nobody else holds becomes `.grad` without a copy.
+
+        See Note [Owned gradients] for `owned`.
+        """
         variable = self.variable
         if not variable._requires_grad:
             return
@@ -78,7 +81,8 @@ class AccumulateGrad(Node):
         with self.lock:
             current = variable._grad
             if current is None and not isinstance(grad, SparseArray):
-                variable._grad = made = new_tensor(self._laid_out(grad, owned))
+                array = grad if type(grad) is ndarray else as_array(grad)
+                variable._grad = made = self._taken(array, owned)
                 if process.changed:
                     made._note_inference()
             elif isinstance(grad, SparseArray) or isinstance(current, SparseTensor):
@@ -86,7 +90,13 @@ class AccumulateGrad(Node):
             elif type(current) is not Tensor:
                 variable._grad = current + new_tensor(as_array(grad))
             else:
-                add_in_place(current._array, grad)
+                try:
+                    add_in_place(current._array, grad)
+                except ValueError:
+                    raise RuntimeError(
+                        f"output with shape {list(current._array.shape)} doesn't match the broadcast shape "
+                        f"{list(grad.shape)}: the leaf has another shape than its .grad. Set .grad to None first."
+                    ) from None
                 counter = current._counter
                 if counter is None:
                     current._counter = VersionCounter(1)
@@ -95,11 +105,22 @@ class AccumulateGrad(Node):
                 if mirrors:
                     after_write(current._array, current._extra.mirror if current._extra is not None else None)
 
+    def _taken(self, array: Any, owned: int) -> Tensor:
+        """The first gradient: the array itself or a copy, whose version says how often it was written to."""
+        laid = self._laid_out(array, owned > 0)
+        made = new_tensor(laid)
+        if laid is not array:
+            if array.dtype == laid.dtype and laid.strides == self.variable._array.strides:
+                made._counter = VersionCounter(1)  # written over as a whole: PyTorch counts that
+        elif owned > 1:
+            made._counter = VersionCounter(owned - 1)
+        return made
+
     def _laid_out(self, grad: Any, owned: bool) -> Any:
         """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
         variable = self.variable
         leaf = variable._array
-        array = grad if type(grad) is ndarray else as_array(grad)
+        array = grad
         wanted = leaf.dtype if variable._extra is None else self.grad_dtype()
         if wanted is not None and array.dtype is not wanted and array.dtype != wanted:
             array, owned = cast_array(array, wanted), True
@@ -136,15 +157,13 @@ class AccumulateGrad(Node):
         with self.lock:
             current = variable._grad
             if current is None:
-                variable._grad = (
-                    _copied(grad, variable) if grad._requires_grad else new_tensor(self._laid_out(grad._array, False))
-                )
+                variable._grad = _copied(grad, variable) if grad._requires_grad else self._taken(grad._array, 0)
             else:
                 variable._grad = current + grad
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0] is not None:
-            self.accumulate_array(grads[0], False)
+            self.accumulate_array(grads[0], 0)
         return ()
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:

@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pullback.backend.array_module import copy_array, has_internal_overlap, may_share_memory, overlaps_in_part
+from pullback.backend.array_module import (
+    as_strided,
+    copy_array,
+    element_strides,
+    flat_storage,
+    has_internal_overlap,
+    may_share_memory,
+    overlaps,
+    overlaps_in_part,
+    storage_offset,
+)
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import NotImplementedNode
@@ -41,8 +51,14 @@ _RULES_OF_THEIR_OWN = {
 }
 """Nodes that PyTorch numbers otherwise where the operation was in place."""
 
-_FILLS = frozenset({"fill", "index_fill", "masked_fill", "masked_fill_tensor", "refill", "refill_tensor", "zero"})
+_FILLS = frozenset({"fill", "index_fill", "masked_fill", "masked_fill_tensor", "refill", "zero"})
 """What may be written to memory that is seen several times: the elements written become the same."""
+
+
+_AT_POSITIONS = frozenset(
+    {"index_add", "index_copy", "index_put", "index_reduce", "scatter", "scatter_add", "scatter_reduce"}
+)
+"""What writes elsewhere than it reads: the tensors read must not be the one written to."""
 
 
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -70,8 +86,8 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
         if not input._array.flags.c_contiguous:
             check_overlap(input)
         for value in args:
-            if isinstance(value, TensorBase):
-                check_partial_overlap(input._array, value._array)
+            if isinstance(value, TensorBase) and function.__name__ != "refill_tensor":  # that reads before it writes
+                check_partial_overlap(input._array, value._array, whole=function.__name__ in _AT_POSITIONS)
     alias = alias_of(input, recorded=records)
     if process.changed:
         if records and switches.saved_tensor_hooks:
@@ -108,9 +124,9 @@ def check_overlap(input: Any) -> None:
         )
 
 
-def check_partial_overlap(written: Any, read: Any) -> None:
-    """Refuse to write over a part of what is still to be read."""
-    if overlaps_in_part(written, read):
+def check_partial_overlap(written: Any, read: Any, whole: bool = False) -> None:
+    """Refuse to write over a part of what is still to be read, or over the `whole` of it where positions differ."""
+    if overlaps(written, read) if whole else overlaps_in_part(written, read):
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
             "location. Please clone() the tensor before performing the operation."
@@ -284,11 +300,21 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
         by_rows = name in _ROWS_FIRST or (out._array.size and name in _ROWS_FIRST_AGAIN)
         if out._array.size and name not in _MAKING:
             _warn_resize(out, source.shape)
-        out._array = source.astype(out._array.dtype, order="C" if by_rows else "K")
+        out._array = _resized(out._array, source.astype(out._array.dtype, order="C" if by_rows else "K"))
     else:
         out._array[...] = source
     bump_version(out)  # type: ignore[arg-type]
     return out
+
+
+def _resized(target: Any, result: Any) -> Any:
+    """The result in the memory of `target`, where that is large enough: other views of it see what is written."""
+    flat, offset = flat_storage(target), storage_offset(target)
+    if not target.size or offset + result.size > flat.size or not result.flags.forc:
+        return result
+    place = as_strided(flat, result.shape, element_strides(result), offset)
+    place[...] = result
+    return place
 
 
 def _grows_into(out: Any, shape: tuple[int, ...], tensor: Any) -> bool:

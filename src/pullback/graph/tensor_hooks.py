@@ -40,9 +40,7 @@ def retain_grad(tensor: Tensor) -> None:
         if kept is None or grad is None:
             return
         current = kept._grad
-        kept._grad = (
-            grad if current is None and grad._requires_grad else grad.clone() if current is None else current + grad
-        )
+        kept._grad = grad.clone() if current is None else current + grad
 
     tensor._require_extra().retains_grad = True
     node.require_extra().retain_hooks[output_nr] = keep

@@ -143,6 +143,8 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
         return input.reshape(1)[index.reshape(-1)].reshape(())
     size = input.shape[dim]
     if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
+        if size == 0:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
         if dim == 0:
             raise IndexError("index out of range in self")
         wrong = next(int(i) for i in index.reshape(-1) if not 0 <= i < size)

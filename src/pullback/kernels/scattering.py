@@ -70,7 +70,7 @@ def _flat(name: str, input: Array, dim: int, index: Array, src: Array | None = N
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for d, size in enumerate(index.shape):
         small = d != dim and input.ndim and size > input.shape[d]
-        if small or (src is not None and src.ndim and size > src.shape[d]):
+        if small or (src is not None and size > (src.shape[d] if src.ndim else 1)):
             source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
             raise RuntimeError(
                 f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from "

@@ -221,6 +221,8 @@ class Tensor(TensorBase):
     def requires_grad(self, value: bool) -> None:
         if value is not True and value is not False:
             raise RuntimeError("requires_grad must be a bool")
+        if self._requires_grad and self._has_edge():
+            raise self._not_a_leaf()
         self._set_requires_grad(value)
 
     @requires_grad.deleter
@@ -242,14 +244,17 @@ class Tensor(TensorBase):
         self._set_requires_grad(requires_grad)
         return self
 
+    def _not_a_leaf(self) -> RuntimeError:
+        return RuntimeError(
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+            "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+        )
+
     def _set_requires_grad(self, value: bool) -> None:
         if self._requires_grad and self._has_edge():
             if value:
                 return
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
+            raise self._not_a_leaf()
         if value and not is_float_or_complex(self._array.dtype):
             raise RuntimeError("only Tensors of floating point dtype can require gradients: "
                                f"this one is {self.dtype}")  # fmt: skip
@@ -303,8 +308,9 @@ class Tensor(TensorBase):
 
     @property
     def output_nr(self) -> int:
-        """Which output of `grad_fn` this tensor is."""
-        edge = self._gradient_edge()
+        """Which output of `grad_fn` this tensor is; a view is not made anew to tell."""
+        info = self._extra.view if self._extra is not None else None
+        edge = self._edge if info is None else info.edge
         return 0 if edge is None else edge[1]
 
     def _gradient_edge(self) -> Any:
