@@ -10,7 +10,7 @@ from typing import Any
 from tests.fuzz.execution import PRELUDE, run_statement
 
 Maker = Callable[["ProgramMaker"], str]
-SHAPES = ([], [1], [2], [3], [4], [2, 2], [2, 3], [1, 3], [3, 1], [2, 1, 2], [0, 2], [2, 2, 3])
+SHAPES: tuple[list[int], ...] = ([], [1], [2], [3], [4], [2, 2], [2, 3], [1, 3], [3, 1], [2, 1, 2], [0, 2], [2, 2, 3])
 MODES = ("torch.no_grad()", "torch.inference_mode()", "torch.enable_grad()")
 
 

@@ -53,7 +53,7 @@ class InputBuffer:
             self.grads[index] = add(current, grad)
             self.owned[index] = 1
 
-    def add_tensor(self, index: int, grad: Any, owned: bool = False) -> None:
+    def add_tensor(self, index: int, grad: Any, owned: int = False) -> None:
         """Add a gradient that is a Tensor, out of place."""
         current = self.grads[index]
         self.owned[index] = owned if current is None else True
