@@ -267,7 +267,7 @@ class Engine:
         acting = node if extra is None or extra.outer is None else extra.outer  # see Note [Fused nodes]
         results = self._evaluate_guarded(task, acting, edges, grads)
         held = list(owned)
-        owned[:] = [False] * len(owned)  # what saw a gradient may have kept it
+        owned[:] = [0] * len(owned)  # what saw a gradient may have kept it
         fresh = acting.fresh
         tensors = task.moves_tensors or node.needs_tensors
         if extra is not None and extra.post_hooks:
@@ -470,7 +470,7 @@ def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
     buffer.owned[0] = False
 
 
-def _own(results: Sequence[Any], grads: Sequence[Any], held: Sequence[bool]) -> tuple[bool, ...]:
+def _own(results: Sequence[Any], grads: Sequence[Any], held: Sequence[int]) -> tuple[bool, ...]:
     """Which of a node's gradients nobody else has: given to one input, and not handed on from somebody who has it."""
     shared = [g for g, own in zip(grads, held, strict=False) if not own]
     return tuple([not any(r is g for g in shared) and sum([r is o for o in results]) == 1 for r in results])
