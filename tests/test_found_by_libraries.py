@@ -154,7 +154,7 @@ def test_a_missing_dtype_is_named_as_pytorch_names_it() -> None:
 
 
 def test_quantized_dtypes_can_be_listed() -> None:
-    assert str(pullback.qint32) == "torch.qint32"
+    assert str(pullback.qint32) == "pullback.qint32"
 
 
 def test_the_line_search_is_there_in_pytorchs_form() -> None:

@@ -40,4 +40,5 @@ def test_nothing_else_in_the_package_compiles_text() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("compile", "eval"):
                 found.add(path.relative_to(PACKAGE).as_posix())
-    assert found == {"source_text.py", "__main__.py"}
+    # The two of dispatch compile expressions of declarations, and a function of a generated file under that file's name.
+    assert found == {"source_text.py", "__main__.py", "dispatch/templates.py", "dispatch/recording.py"}

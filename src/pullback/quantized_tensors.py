@@ -56,8 +56,8 @@ class QuantizedTensor(Tensor):
 
     >>> import pullback
     >>> x = pullback.quantize_per_tensor(pullback.tensor([0.26, 1.0]), 0.1, 0, pullback.quint8)
-    >>> x.int_repr()
-    tensor([ 3, 10], dtype=torch.uint8)
+    >>> x.int_repr().tolist(), x.dequantize()
+    ([3, 10], tensor([0.3000, 1.0000]))
     """
 
     _kind: Dtype

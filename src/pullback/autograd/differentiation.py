@@ -287,7 +287,11 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {from_numpy_dtype(numpy_dtype)}"
             )
-        if process.changed and isinstance(root, Tensor) and is_backward_dispatched():
+        if (
+            process.changed
+            and isinstance(root, Tensor)
+            and is_backward_dispatched([edge[0] for edge in (root._edge,) if edge])
+        ):
             return _shown_ones(root)
         return new_tensor(ones(shape, numpy_dtype))
     if is_pytorch_tensor(grad):

@@ -45,9 +45,7 @@ _WITHOUT_GRADIENT = frozenset(
 def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Show an operation to the modes of this thread and the classes of its arguments; NotImplemented if nobody looks."""
     types = dispatching_types((*args, *kwargs.values()))
-    if types:
-        dispatch.is_recorded = True
-    elif not switches.dispatch_modes:
+    if not types and not switches.dispatch_modes:
         return NotImplemented
     operand = operand_of(function)
     operation = operand.operation
@@ -71,8 +69,20 @@ def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         return call(*lowered)
     generated = getattr(import_module(f"pullback.generated.{operation.family}"), operation.name)
     if operand.in_place:
-        return record_in_place(generated, operation, args, kwargs, lambda: call(*lowered))
-    return record(generated, operation, args, kwargs, call(*lowered))
+        made = record_in_place(generated, operation, args, kwargs, lambda: call(*lowered))
+    else:
+        made = record(generated, operation, args, kwargs, call(*lowered))
+    if types:
+        _remember(made)
+    return made
+
+
+def _remember(made: Any) -> None:
+    """Let backward passes know the node of an operation on instances of dispatching classes."""
+    for result in made if isinstance(made, (tuple, list)) else (made,):
+        if isinstance(result, TensorBase) and result._edge is not None:
+            dispatch.is_recorded = True
+            result._edge[0].require_extra().is_dispatched = True
 
 
 def _gives_back(name: str, args: tuple[Any, ...]) -> bool:

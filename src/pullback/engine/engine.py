@@ -108,11 +108,13 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
-        if process.changed and is_backward_dispatched():
-            task.moves_tensors = True
-        root = GraphRoot(edges, grads if task.moves_tensors else [g._array for g in grads])
+        root = GraphRoot(edges, grads)
         task.root = root
         task.count_dependencies([root])
+        if process.changed and is_backward_dispatched(task.dependencies):
+            task.moves_tensors = True
+        if not task.moves_tensors:
+            root.grads = tuple([g._array for g in grads])
         if not accumulate:
             task.mark_needed(root, list(captures), wanted)
         _running.task = task

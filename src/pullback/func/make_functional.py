@@ -40,7 +40,7 @@ def _parameters(model: Any, disable_autograd_tracking: bool) -> tuple[Tensor, ..
 def make_functional(model: Any, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
     """A function of parameters and arguments, and the parameters.
 
-    >>> import pullback
+    >>> import pullback, warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     function, params = make_functional(pullback.nn.Linear(2, 1))

@@ -26,6 +26,7 @@ class NodeExtra:
     __slots__ = (
         "former_shape",
         "fused_edges",
+        "is_dispatched",
         "metadata",
         "outer",
         "place",
@@ -48,6 +49,8 @@ class NodeExtra:
         """The file and line of the user's that recorded the node under anomaly mode."""
         self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
+        self.is_dispatched = False
+        """Whether the operation had an argument whose class has a `__torch_dispatch__`. See Note [Dispatch]."""
         self.outer: Any = None
         """The outermost of the steps that took the node's place. See Note [Fused nodes]."""
         self.fused_edges: tuple[Any, ...] = ()

@@ -37,13 +37,16 @@ PASS_THROUGH = frozenset(
 )
 REDUCTIONS = frozenset("sum mean amin amax argmin argmax prod var std".split())
 NEUTRAL_KEYWORDS = {"alpha": 1}
+_ABOUT_MEMORY = frozenset(("memory_format", "pin_memory"))
 
 
 def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation some of whose arguments are masked."""
     name = getattr(func, "__name__", str(func))
     plain_name = name.removesuffix("_")
-    kwargs = {k: v for k, v in kwargs.items() if v is not None and NEUTRAL_KEYWORDS.get(k) != v}
+    kwargs = {
+        k: v for k, v in kwargs.items() if v is not None and k not in _ABOUT_MEMORY and NEUTRAL_KEYWORDS.get(k) != v
+    }
     with DisableTorchFunctionSubclass():
         if plain_name in UNARY:
             return _unary(func, name, args, kwargs)

@@ -15,7 +15,7 @@ is on, `dispatch_entry` stands at the bottom of the thread's interceptors, so th
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ class Dispatch:
     def __init__(self) -> None:
         self.types: set[type] = set()
         self.is_recorded: bool = False
-        """Whether some operation on an instance of such a class was recorded: backward passes may meet it."""
+        """Whether some operation on an instance of such a class was recorded: its node is marked."""
         self.ask: Interceptor | None = None
         self.pull_back: Callable[..., Any] | None = None
         self.accumulate: Callable[..., Any] | None = None
@@ -84,9 +84,11 @@ def is_dispatching() -> bool:
     return bool(dispatch.types or switches.dispatch_modes)
 
 
-def is_backward_dispatched() -> bool:
-    """Whether what a backward pass computes is shown to somebody."""
-    return bool(dispatch.is_recorded or switches.dispatch_modes)
+def is_backward_dispatched(nodes: Iterable[Any]) -> bool:
+    """Whether what a backward pass over these nodes computes is shown to somebody: a mode, or a class they worked on."""
+    if switches.dispatch_modes:
+        return True
+    return dispatch.is_recorded and any(node.extra is not None and node.extra.is_dispatched for node in nodes)
 
 
 def dispatch_operation(

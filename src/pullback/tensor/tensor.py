@@ -84,6 +84,8 @@ class Tensor(TensorBase):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "__torch_dispatch__" in cls.__dict__ and "__torch_function__" not in cls.__dict__:
+            cls.__torch_function__ = _disabled_torch_function_impl  # as in PyTorch: it sees operations, not functions
         if getattr(cls, "__torch_function__", None) is not _disabled_torch_function_impl:
             register_overriding_type(cls)
         if getattr(cls, "__torch_dispatch__", None) is not _disabled_torch_dispatch_impl:
