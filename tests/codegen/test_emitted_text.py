@@ -73,7 +73,7 @@ def bend(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish('bend', result, (input,)) if process.diverted else result
+    return finish('bend', result, (input,)) if process.finishing else result
 '''
     assert "\n".join(emit_function(read(tmp_path, *UNARY))) == expected.lstrip("\n")
 

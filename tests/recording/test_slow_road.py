@@ -9,7 +9,7 @@ import pytest
 
 import pullback
 from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.switches import process
+from pullback.modes.switches import process, resume_gradients, suspend_gradients
 from pullback.recording import slow_road
 
 
@@ -65,13 +65,39 @@ def test_grad_mode_of_another_thread_does_not_stop_recording() -> None:
         other.join()
 
 
-def test_other_switches_divert_while_they_are_on(diverted: list[str]) -> None:
-    x = pullback.ones(2)
+def test_inference_mode_diverts_nothing_and_marks_results(diverted: list[str]) -> None:
+    x, before = pullback.ones(2), process.finishing
     with pullback.inference_mode():
         y = pullback.sin(x)
-    assert diverted == ["sin"]
+        assert process.finishing == before + 1
+    assert diverted == []
     assert y.is_inference()
+    assert not pullback.sin(x).is_inference()
+    assert process.finishing == before
+
+
+def test_transforms_divert_nothing(diverted: list[str]) -> None:
+    before = process.finishing
+    gradient = pullback.func.grad(lambda x: pullback.sin(x).mul_(2.0).sum())(pullback.zeros(2))
+    assert diverted == []
+    assert gradient.tolist() == [2.0, 2.0]
+    assert process.finishing == before
+
+
+def test_interceptors_divert_while_they_are_on(diverted: list[str]) -> None:
+    y = pullback.vmap(pullback.sin)(pullback.zeros(2))
+    assert diverted == ["sin"]
+    assert y.tolist() == [0.0, 0.0]
     assert process.diverted == 0
+
+
+def test_a_mode_entered_while_gradients_are_suspended_leaves_the_counts_as_they_were() -> None:
+    before = process.changed, process.diverted, process.finishing
+    former = suspend_gradients()
+    with pullback.inference_mode():
+        pass
+    resume_gradients(former)
+    assert (process.changed, process.diverted, process.finishing) == before
 
 
 def test_out_diverts_once(diverted: list[str]) -> None:

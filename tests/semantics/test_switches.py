@@ -29,7 +29,7 @@ def in_thread(work: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_a_thread_that_ends_inside_of_a_mode_is_forgotten(mode: Callable[[], Any]) -> None:
-    before = process.changed, process.diverted
+    before = process.changed, process.diverted, process.finishing
     during: list[int] = []
 
     def work() -> None:
@@ -38,7 +38,7 @@ def test_a_thread_that_ends_inside_of_a_mode_is_forgotten(mode: Callable[[], Any
 
     in_thread(work)
     assert during == [before[0] + 1]
-    assert (process.changed, process.diverted) == before
+    assert (process.changed, process.diverted, process.finishing) == before
 
 
 def test_a_thread_that_ends_in_two_modes_counts_once() -> None:

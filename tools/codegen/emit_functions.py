@@ -2,9 +2,9 @@
 
 # Note [Fast path]
 One test stands in front: whether some switch diverts operations, `out=` is given, or an argument is not what the fast
-path takes. Then `divert` looks closer: it returns what somebody else computed, or PROCEED. Where a switch was on, `finish`
-adds what it asks of the result. Both read the operation's record and are the same for all (recording/slow_road.py). Grad
-mode alone diverts nothing: an operation looks at it when one of its tensors requires grad.
+path takes. Then `divert` looks closer: it returns what somebody else computed, or PROCEED. Another stands at the end:
+where a switch is on that asks something of results, `finish` does it. Both read the operation's record and are the same
+for all (recording/slow_road.py). Grad mode does neither: an operation looks at it when one of its tensors requires grad.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def emit_function(operation: Operation) -> list[str]:
     if operation.differentiable:
         out += _record(operation)
     out.append(
-        _with_values(operation, f"    return finish({name!r}, {result}, {{}}) if process.diverted else {result}")
+        _with_values(operation, f"    return finish({name!r}, {result}, {{}}) if process.finishing else {result}")
     )
     return [*out, ""]
 

@@ -55,7 +55,7 @@ def _grad_and_value(
     numbers = checked_argnums(argnums, len(args))
     with transform_running() as transform:
         inputs, spec = tree_flatten(tree_map(lambda value: track(value, transform), chosen(args, numbers)))
-        others = enter(without(args, numbers), transform)
+        others = enter(without(args, numbers), transform) if len(args) > 1 else args
         output = func(*replaced(others, numbers, tree_unflatten(inputs, spec)), **enter(kwargs, transform))
         aux = None
         if has_aux:

@@ -55,14 +55,18 @@ class Transform:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the user's function: tensors made belong to this transform, in whatever mode the world outside is."""
+        # As `outside_inference_mode` does, without the price of a context of its own.
+        inference, saves = set_switch("inference_mode", False), switches.saves_inference_tensors
         former = set_switch("transform", self)
         switches.transforms += 1
+        switches.saves_inference_tensors = True
         try:
-            with outside_inference_mode():
-                yield
+            yield
         finally:
+            switches.saves_inference_tensors = saves
             switches.transforms -= 1
             set_switch("transform", former)
+            set_switch("inference_mode", inference)
 
 
 @contextmanager
@@ -93,10 +97,12 @@ def transform_running() -> Iterator[Transform]:
     """A transform that records. See Note [Differentiating transforms]."""
     transform = Transform()
     hooks = disable_hooks(_HOOKS)
+    former = set_grad_mode(True)
     try:
-        with recording(), transform.running():
+        with transform.running():
             yield transform
     finally:
+        set_grad_mode(former)
         restore_hooks(hooks)
 
 

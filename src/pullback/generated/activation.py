@@ -83,7 +83,7 @@ def relu(input: Tensor) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("relu", result, (input,)) if process.diverted else result
+    return finish("relu", result, (input,)) if process.finishing else result
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -124,7 +124,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("sigmoid", result, (input,)) if process.diverted else result
+    return finish("sigmoid", result, (input,)) if process.finishing else result
 
 
 def sigmoid_(input: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("logsigmoid", result, (input,)) if process.diverted else result
+    return finish("logsigmoid", result, (input,)) if process.finishing else result
 
 
 @native
@@ -203,7 +203,7 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("silu", result, (input,)) if process.diverted else result
+    return finish("silu", result, (input,)) if process.finishing else result
 
 
 def silu_(input: Tensor) -> Tensor:
@@ -247,7 +247,7 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("mish", result, (input,)) if process.diverted else result
+    return finish("mish", result, (input,)) if process.finishing else result
 
 
 def mish_(input: Tensor) -> Tensor:
@@ -291,7 +291,7 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_approximate = approximate
-    return finish("gelu", result, (input, approximate)) if process.diverted else result
+    return finish("gelu", result, (input, approximate)) if process.finishing else result
 
 
 def gelu_(input: Tensor, *, approximate: Any = "none") -> Tensor:
@@ -338,7 +338,7 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_beta = beta
         node.saved_threshold = threshold
-    return finish("softplus", result, (input, beta, threshold)) if process.diverted else result
+    return finish("softplus", result, (input, beta, threshold)) if process.finishing else result
 
 
 class SoftshrinkBackward0(OperationNode):
@@ -378,7 +378,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_lambd = lambd
-    return finish("softshrink", result, (input, lambd)) if process.diverted else result
+    return finish("softshrink", result, (input, lambd)) if process.finishing else result
 
 
 class HardshrinkBackward0(OperationNode):
@@ -418,7 +418,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_lambd = lambd
-    return finish("hardshrink", result, (input, lambd)) if process.diverted else result
+    return finish("hardshrink", result, (input, lambd)) if process.finishing else result
 
 
 class HardtanhBackward0(OperationNode):
@@ -460,7 +460,7 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min_val = min_val
         node.saved_max_val = max_val
-    return finish("hardtanh", result, (input, min_val, max_val)) if process.diverted else result
+    return finish("hardtanh", result, (input, min_val, max_val)) if process.finishing else result
 
 
 def hardtanh_(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
@@ -503,7 +503,7 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("hardsigmoid", result, (input,)) if process.diverted else result
+    return finish("hardsigmoid", result, (input,)) if process.finishing else result
 
 
 def hardsigmoid_(input: Tensor) -> Tensor:
@@ -542,7 +542,7 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("hardswish", result, (input,)) if process.diverted else result
+    return finish("hardswish", result, (input,)) if process.finishing else result
 
 
 def hardswish_(input: Tensor) -> Tensor:
@@ -595,7 +595,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
         node.saved_alpha = alpha
         node.saved_scale = scale
         node.saved_input_scale = input_scale
-    return finish("elu", result, (input, alpha, scale, input_scale)) if process.diverted else result
+    return finish("elu", result, (input, alpha, scale, input_scale)) if process.finishing else result
 
 
 def elu_(input: Tensor, alpha: Any = 1.0, scale: Any = 1, input_scale: Any = 1) -> Tensor:
@@ -649,7 +649,7 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_alpha = alpha
-    return finish("celu", result, (input, alpha)) if process.diverted else result
+    return finish("celu", result, (input, alpha)) if process.finishing else result
 
 
 def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
@@ -698,7 +698,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_negative_slope = negative_slope
-    return finish("leaky_relu", result, (input, negative_slope)) if process.diverted else result
+    return finish("leaky_relu", result, (input, negative_slope)) if process.finishing else result
 
 
 def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
@@ -783,7 +783,7 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("prelu_kernel", result, (input, weight)) if process.diverted else result
+    return finish("prelu_kernel", result, (input, weight)) if process.finishing else result
 
 
 @native
@@ -840,7 +840,7 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_noise = noise
         node.saved_noise_version = noise._counter.value if noise._counter is not None else 0
-    return finish("rrelu_with_noise", result, (input, noise)) if process.diverted else result
+    return finish("rrelu_with_noise", result, (input, noise)) if process.finishing else result
 
 
 def rrelu_with_noise_(input: Tensor, noise: Tensor) -> Tensor:
@@ -886,7 +886,7 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_threshold = threshold
-    return finish("threshold", result, (input, threshold, value)) if process.diverted else result
+    return finish("threshold", result, (input, threshold, value)) if process.finishing else result
 
 
 def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
@@ -935,7 +935,7 @@ def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
-    return finish("glu", result, (input, dim)) if process.diverted else result
+    return finish("glu", result, (input, dim)) if process.finishing else result
 
 
 @native
@@ -981,7 +981,7 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_eps = eps
-    return finish("logit", result, (input, eps)) if process.diverted else result
+    return finish("logit", result, (input, eps)) if process.finishing else result
 
 
 def logit_(input: Tensor, eps: Any = None) -> Tensor:

@@ -108,7 +108,7 @@ def tanh_backward(output_grad: Tensor, output: Tensor) -> Tensor:
             node.saved_output_grad_version = output_grad._counter.value if output_grad._counter is not None else 0
         node.saved_output = output
         node.saved_output_version = output._counter.value if output._counter is not None else 0
-    return finish("tanh_backward", result, (output_grad, output)) if process.diverted else result
+    return finish("tanh_backward", result, (output_grad, output)) if process.finishing else result
 
 
 @native
@@ -184,7 +184,7 @@ def sigmoid_backward(output_grad: Tensor, output: Tensor) -> Tensor:
             node.saved_output_grad_version = output_grad._counter.value if output_grad._counter is not None else 0
         node.saved_output = output
         node.saved_output_version = output._counter.value if output._counter is not None else 0
-    return finish("sigmoid_backward", result, (output_grad, output)) if process.diverted else result
+    return finish("sigmoid_backward", result, (output_grad, output)) if process.finishing else result
 
 
 @native
@@ -255,7 +255,7 @@ def log_sigmoid_backward(output_grad: Tensor, input: Tensor) -> Tensor:
             node.saved_output_grad_version = output_grad._counter.value if output_grad._counter is not None else 0
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("log_sigmoid_backward", result, (output_grad, input)) if process.diverted else result
+    return finish("log_sigmoid_backward", result, (output_grad, input)) if process.finishing else result
 
 
 @native
@@ -335,7 +335,7 @@ def softplus_backward(output_grad: Tensor, input: Tensor, beta: Scalar, threshol
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_beta = beta
         node.saved_threshold = threshold
-    return finish("softplus_backward", result, (output_grad, input, beta, threshold)) if process.diverted else result
+    return finish("softplus_backward", result, (output_grad, input, beta, threshold)) if process.finishing else result
 
 
 @native
@@ -410,7 +410,7 @@ def gelu_backward(output_grad: Tensor, input: Tensor, approximate: str) -> Tenso
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_approximate = approximate
-    return finish("gelu_backward", result, (output_grad, input, approximate)) if process.diverted else result
+    return finish("gelu_backward", result, (output_grad, input, approximate)) if process.finishing else result
 
 
 class ThresholdBackwardBackward0(OperationNode):
@@ -471,7 +471,7 @@ def threshold_backward(output_grad: Tensor, input: Tensor, threshold: Scalar) ->
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_threshold = threshold
-    return finish("threshold_backward", result, (output_grad, input, threshold)) if process.diverted else result
+    return finish("threshold_backward", result, (output_grad, input, threshold)) if process.finishing else result
 
 
 class HardshrinkBackwardBackward0(OperationNode):
@@ -532,7 +532,7 @@ def hardshrink_backward(output_grad: Tensor, input: Tensor, lambd: Scalar) -> Te
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_lambd = lambd
-    return finish("hardshrink_backward", result, (output_grad, input, lambd)) if process.diverted else result
+    return finish("hardshrink_backward", result, (output_grad, input, lambd)) if process.finishing else result
 
 
 class SoftshrinkBackwardBackward0(OperationNode):
@@ -593,7 +593,7 @@ def softshrink_backward(output_grad: Tensor, input: Tensor, lambd: Scalar) -> Te
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_lambd = lambd
-    return finish("softshrink_backward", result, (output_grad, input, lambd)) if process.diverted else result
+    return finish("softshrink_backward", result, (output_grad, input, lambd)) if process.finishing else result
 
 
 class HardtanhBackwardBackward0(OperationNode):
@@ -656,7 +656,7 @@ def hardtanh_backward(output_grad: Tensor, input: Tensor, min_val: Scalar, max_v
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min_val = min_val
         node.saved_max_val = max_val
-    return finish("hardtanh_backward", result, (output_grad, input, min_val, max_val)) if process.diverted else result
+    return finish("hardtanh_backward", result, (output_grad, input, min_val, max_val)) if process.finishing else result
 
 
 class HardsigmoidBackwardBackward0(OperationNode):
@@ -714,7 +714,7 @@ def hardsigmoid_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         if output_grad._requires_grad:
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("hardsigmoid_backward", result, (output_grad, input)) if process.diverted else result
+    return finish("hardsigmoid_backward", result, (output_grad, input)) if process.finishing else result
 
 
 @native
@@ -785,7 +785,7 @@ def hardswish_backward(output_grad: Tensor, input: Tensor) -> Tensor:
             node.saved_output_grad_version = output_grad._counter.value if output_grad._counter is not None else 0
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("hardswish_backward", result, (output_grad, input)) if process.diverted else result
+    return finish("hardswish_backward", result, (output_grad, input)) if process.finishing else result
 
 
 @native
@@ -877,7 +877,7 @@ def elu_backward(output_grad: Tensor, input: Tensor, alpha: Scalar, scale: Scala
         node.saved_alpha = alpha
         node.saved_scale = scale
         node.saved_input_scale = input_scale
-    return finish("elu_backward", result, locals()) if process.diverted else result
+    return finish("elu_backward", result, locals()) if process.finishing else result
 
 
 class LeakyReluBackwardBackward0(OperationNode):
@@ -942,7 +942,7 @@ def leaky_relu_backward(output_grad: Tensor, input: Tensor, negative_slope: Scal
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_negative_slope = negative_slope
-    return finish("leaky_relu_backward", result, (output_grad, input, negative_slope)) if process.diverted else result
+    return finish("leaky_relu_backward", result, (output_grad, input, negative_slope)) if process.finishing else result
 
 
 class SoftmaxBackwardDataBackward0(OperationNode):
@@ -1001,7 +1001,7 @@ def softmax_backward_data(output_grad: Tensor, output: Tensor, dim: Any = None, 
         node.saved_output = output
         node.saved_output_version = output._counter.value if output._counter is not None else 0
         node.saved_dim = dim
-    return finish("softmax_backward_data", result, (output_grad, output, dim)) if process.diverted else result
+    return finish("softmax_backward_data", result, (output_grad, output, dim)) if process.finishing else result
 
 
 class LogSoftmaxBackwardDataBackward0(OperationNode):
@@ -1060,4 +1060,4 @@ def log_softmax_backward_data(output_grad: Tensor, output: Tensor, dim: Any = No
         node.saved_output = output
         node.saved_output_version = output._counter.value if output._counter is not None else 0
         node.saved_dim = dim
-    return finish("log_softmax_backward_data", result, (output_grad, output, dim)) if process.diverted else result
+    return finish("log_softmax_backward_data", result, (output_grad, output, dim)) if process.finishing else result

@@ -56,7 +56,7 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-    return finish("take_along", result, (input, indices, dim)) if process.diverted else result
+    return finish("take_along", result, (input, indices, dim)) if process.finishing else result
 
 
 class PutAlongBackward0(OperationNode):
@@ -95,7 +95,7 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
-    return finish("put_along", result, (input, indices, shape, dim)) if process.diverted else result
+    return finish("put_along", result, (input, indices, shape, dim)) if process.finishing else result
 
 
 class AddAlongBackward0(OperationNode):
@@ -134,7 +134,7 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
-    return finish("add_along", result, (input, indices, shape, dim)) if process.diverted else result
+    return finish("add_along", result, (input, indices, shape, dim)) if process.finishing else result
 
 
 class TakeReducedBackward0(OperationNode):
@@ -183,7 +183,7 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-    return finish("take_reduced", result, (input, indices, dim, keepdim)) if process.diverted else result
+    return finish("take_reduced", result, (input, indices, dim, keepdim)) if process.finishing else result
 
 
 class PutReducedBackward0(OperationNode):
@@ -228,7 +228,7 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-    return finish("put_reduced", result, (input, indices, shape, dim, keepdim)) if process.diverted else result
+    return finish("put_reduced", result, (input, indices, shape, dim, keepdim)) if process.finishing else result
 
 
 class ShiftBackward0(OperationNode):
@@ -261,4 +261,4 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_steps = steps
-    return finish("shift", result, (input, dim, steps, fill)) if process.diverted else result
+    return finish("shift", result, (input, dim, steps, fill)) if process.finishing else result

@@ -96,7 +96,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
             node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-    return finish("add", result, (input, other, alpha)) if process.diverted else result
+    return finish("add", result, (input, other, alpha)) if process.finishing else result
 
 
 def add_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -168,7 +168,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
         if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
             node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-    return finish("sub", result, (input, other, alpha)) if process.diverted else result
+    return finish("sub", result, (input, other, alpha)) if process.finishing else result
 
 
 def sub_(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -230,7 +230,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
         if promoted or input_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((input,))
         node.saved_alpha = alpha
-    return finish("rsub", result, (input, other, alpha)) if process.diverted else result
+    return finish("rsub", result, (input, other, alpha)) if process.finishing else result
 
 
 @native
@@ -287,7 +287,7 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
         if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((input, other))
         node.saved_alpha = alpha
-    return finish("rsub_tensor", result, (input, other, alpha)) if process.diverted else result
+    return finish("rsub_tensor", result, (input, other, alpha)) if process.finishing else result
 
 
 @native
@@ -373,7 +373,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
             node.saved_other = other
             if other_is_tensor:
                 node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("mul", result, (input, other)) if process.diverted else result
+    return finish("mul", result, (input, other)) if process.finishing else result
 
 
 def mul_(input: Tensor, other: Any) -> Tensor:
@@ -468,7 +468,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         node.saved_other = other
         if other_is_tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("div", result, (input, other)) if process.diverted else result
+    return finish("div", result, (input, other)) if process.finishing else result
 
 
 def div_(input: Tensor, other: Any) -> Tensor:
@@ -503,7 +503,7 @@ def add_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("add_scalar", result, (input, other)) if process.diverted else result
+    return finish("add_scalar", result, (input, other)) if process.finishing else result
 
 
 class SubScalarNode(OperationNode):
@@ -533,7 +533,7 @@ def sub_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("sub_scalar", result, (input, other)) if process.diverted else result
+    return finish("sub_scalar", result, (input, other)) if process.finishing else result
 
 
 class MulScalarNode(OperationNode):
@@ -565,7 +565,7 @@ def mul_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_other = other
-    return finish("mul_scalar", result, (input, other)) if process.diverted else result
+    return finish("mul_scalar", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -603,7 +603,7 @@ def div_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_other = other
-    return finish("div_scalar", result, (input, other)) if process.diverted else result
+    return finish("div_scalar", result, (input, other)) if process.finishing else result
 
 
 class DivRoundedNode(OperationNode):
@@ -662,7 +662,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
         result._requires_grad, result._edge = True, (node, 0)
         if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
             node.broadcast = shapes_and_dtypes((input, other))
-    return finish("div_rounded", result, (input, other, rounding_mode)) if process.diverted else result
+    return finish("div_rounded", result, (input, other, rounding_mode)) if process.finishing else result
 
 
 def div_rounded_(input: Tensor, other: Any, rounding_mode: Any) -> Tensor:
@@ -707,7 +707,7 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         node.operation, node.output_count = "aten::floor_divide", 1
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("floor_divide", result, (input, other)) if process.diverted else result
+    return finish("floor_divide", result, (input, other)) if process.finishing else result
 
 
 def floor_divide_(input: Tensor, other: Any) -> Tensor:
@@ -782,7 +782,7 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("remainder", result, (input, other)) if process.diverted else result
+    return finish("remainder", result, (input, other)) if process.finishing else result
 
 
 def remainder_(input: Tensor, other: Tensor) -> Tensor:
@@ -833,7 +833,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         if promoted or input_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((input,))
-    return finish("remainder_scalar", result, (input, other)) if process.diverted else result
+    return finish("remainder_scalar", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -903,7 +903,7 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("fmod", result, (input, other)) if process.diverted else result
+    return finish("fmod", result, (input, other)) if process.finishing else result
 
 
 def fmod_(input: Tensor, other: Tensor) -> Tensor:
@@ -954,7 +954,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         if promoted or input_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((input,))
-    return finish("fmod_scalar", result, (input, other)) if process.diverted else result
+    return finish("fmod_scalar", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -985,7 +985,7 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("neg", result, (input,)) if process.diverted else result
+    return finish("neg", result, (input,)) if process.finishing else result
 
 
 def neg_(input: Tensor) -> Tensor:
@@ -1031,7 +1031,7 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("reciprocal", result, (input,)) if process.diverted else result
+    return finish("reciprocal", result, (input,)) if process.finishing else result
 
 
 def reciprocal_(input: Tensor) -> Tensor:
@@ -1134,7 +1134,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             node.saved_tensor2 = tensor2
             node.saved_tensor2_version = tensor2._counter.value if tensor2._counter is not None else 0
         node.saved_value = value
-    return finish("addcmul", result, (input, tensor1, tensor2, value)) if process.diverted else result
+    return finish("addcmul", result, (input, tensor1, tensor2, value)) if process.finishing else result
 
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -1244,7 +1244,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
             node.saved_tensor2 = tensor2
             node.saved_tensor2_version = tensor2._counter.value if tensor2._counter is not None else 0
         node.saved_value = value
-    return finish("addcdiv", result, (input, tensor1, tensor2, value)) if process.diverted else result
+    return finish("addcdiv", result, (input, tensor1, tensor2, value)) if process.finishing else result
 
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -1271,7 +1271,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("gcd", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("gcd", result, (input, other)) if process.diverted else result
+    return finish("gcd", result, (input, other)) if process.finishing else result
 
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
@@ -1294,7 +1294,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("lcm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("lcm", result, (input, other)) if process.diverted else result
+    return finish("lcm", result, (input, other)) if process.finishing else result
 
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
@@ -1324,4 +1324,4 @@ def conjugated(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("conjugated", result, (input,)) if process.diverted else result
+    return finish("conjugated", result, (input,)) if process.finishing else result

@@ -114,7 +114,7 @@ def attention_fused(
         node.saved_result_version = 0
         node.saved_logsumexp = SavedOutput(logsumexp, 1)
         node.saved_logsumexp_version = 0
-    return finish("attention_fused", (result, logsumexp), locals()) if process.diverted else (result, logsumexp)
+    return finish("attention_fused", (result, logsumexp), locals()) if process.finishing else (result, logsumexp)
 
 
 def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
@@ -136,7 +136,7 @@ def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_caus
         raise refuse("attention_bias", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("attention_bias", result, (query, key, attn_mask, is_causal)) if process.diverted else result
+    return finish("attention_bias", result, (query, key, attn_mask, is_causal)) if process.finishing else result
 
 
 def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
@@ -158,4 +158,4 @@ def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_c
         raise refuse("attention_allowed", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("attention_allowed", result, (query, key, attn_mask, is_causal)) if process.diverted else result
+    return finish("attention_allowed", result, (query, key, attn_mask, is_causal)) if process.finishing else result

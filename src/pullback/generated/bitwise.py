@@ -40,7 +40,7 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_and", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bitwise_and", result, (input, other)) if process.diverted else result
+    return finish("bitwise_and", result, (input, other)) if process.finishing else result
 
 
 def bitwise_and_(input: Tensor, other: Any) -> Tensor:
@@ -69,7 +69,7 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_or", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bitwise_or", result, (input, other)) if process.diverted else result
+    return finish("bitwise_or", result, (input, other)) if process.finishing else result
 
 
 def bitwise_or_(input: Tensor, other: Any) -> Tensor:
@@ -98,7 +98,7 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_xor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bitwise_xor", result, (input, other)) if process.diverted else result
+    return finish("bitwise_xor", result, (input, other)) if process.finishing else result
 
 
 def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
@@ -129,7 +129,7 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_left_shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bitwise_left_shift", result, (input, other)) if process.diverted else result
+    return finish("bitwise_left_shift", result, (input, other)) if process.finishing else result
 
 
 def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
@@ -160,7 +160,7 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
         raise refuse("bitwise_right_shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bitwise_right_shift", result, (input, other)) if process.diverted else result
+    return finish("bitwise_right_shift", result, (input, other)) if process.finishing else result
 
 
 def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
@@ -176,7 +176,7 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bitwise_not_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bitwise_not", result, (input,)) if process.diverted else result
+    return finish("bitwise_not", result, (input,)) if process.finishing else result
 
 
 def bitwise_not_(input: Tensor) -> Tensor:
@@ -192,7 +192,7 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = logical_not_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("logical_not", result, (input,)) if process.diverted else result
+    return finish("logical_not", result, (input,)) if process.finishing else result
 
 
 def logical_not_(input: Tensor) -> Tensor:
@@ -211,7 +211,7 @@ def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logical_and", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("logical_and", result, (input, other)) if process.diverted else result
+    return finish("logical_and", result, (input, other)) if process.finishing else result
 
 
 def logical_and_(input: Tensor, other: Tensor) -> Tensor:
@@ -230,7 +230,7 @@ def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logical_or", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("logical_or", result, (input, other)) if process.diverted else result
+    return finish("logical_or", result, (input, other)) if process.finishing else result
 
 
 def logical_or_(input: Tensor, other: Tensor) -> Tensor:
@@ -249,7 +249,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logical_xor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("logical_xor", result, (input, other)) if process.diverted else result
+    return finish("logical_xor", result, (input, other)) if process.finishing else result
 
 
 def logical_xor_(input: Tensor, other: Tensor) -> Tensor:

@@ -107,7 +107,7 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
             node.broadcast = shapes_and_dtypes((input, other))
         node.saved_condition = condition
         node.saved_condition_version = condition._counter.value if condition._counter is not None else 0
-    return finish("where", result, (condition, input, other)) if process.diverted else result
+    return finish("where", result, (condition, input, other)) if process.finishing else result
 
 
 class TiedBackward0(OperationNode):
@@ -146,7 +146,7 @@ def tied(input: Tensor, other: Tensor) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_other_dtype = other._array.dtype
         node.saved_other_shape = other._array.shape
-    return finish("tied", result, (input, other)) if process.diverted else result
+    return finish("tied", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -224,7 +224,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("maximum", result, (input, other)) if process.diverted else result
+    return finish("maximum", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -302,7 +302,7 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("minimum", result, (input, other)) if process.diverted else result
+    return finish("minimum", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -380,7 +380,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("fmax", result, (input, other)) if process.diverted else result
+    return finish("fmax", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -458,7 +458,7 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("fmin", result, (input, other)) if process.diverted else result
+    return finish("fmin", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -506,7 +506,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
         node.saved_max = max
-    return finish("clamp", result, (input, min, max)) if process.diverted else result
+    return finish("clamp", result, (input, min, max)) if process.finishing else result
 
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
@@ -645,7 +645,7 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
         node.saved_max = max
         if max is not None:
             node.saved_max_version = max._counter.value if max._counter is not None else 0
-    return finish("clamp_tensor", result, (input, min, max)) if process.diverted else result
+    return finish("clamp_tensor", result, (input, min, max)) if process.finishing else result
 
 
 def clamp_tensor_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
@@ -695,7 +695,7 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
-    return finish("clamp_min", result, (input, min)) if process.diverted else result
+    return finish("clamp_min", result, (input, min)) if process.finishing else result
 
 
 def clamp_min_(input: Tensor, min: Any) -> Tensor:
@@ -779,7 +779,7 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_min = min
         node.saved_min_version = min._counter.value if min._counter is not None else 0
-    return finish("clamp_min_tensor", result, (input, min)) if process.diverted else result
+    return finish("clamp_min_tensor", result, (input, min)) if process.finishing else result
 
 
 def clamp_min_tensor_(input: Tensor, min: Tensor) -> Tensor:
@@ -829,7 +829,7 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_max = max
-    return finish("clamp_max", result, (input, max)) if process.diverted else result
+    return finish("clamp_max", result, (input, max)) if process.finishing else result
 
 
 def clamp_max_(input: Tensor, max: Any) -> Tensor:
@@ -913,7 +913,7 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_max = max
         node.saved_max_version = max._counter.value if max._counter is not None else 0
-    return finish("clamp_max_tensor", result, (input, max)) if process.diverted else result
+    return finish("clamp_max_tensor", result, (input, max)) if process.finishing else result
 
 
 def clamp_max_tensor_(input: Tensor, max: Tensor) -> Tensor:
@@ -1024,7 +1024,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
         if input._requires_grad or end._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("lerp", result, (input, end, weight)) if process.diverted else result
+    return finish("lerp", result, (input, end, weight)) if process.finishing else result
 
 
 def lerp_(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
@@ -1094,7 +1094,7 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
         if promoted or input_array.shape != computed.shape or end_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((input, end))
         node.saved_weight = weight
-    return finish("lerp_scalar", result, (input, end, weight)) if process.diverted else result
+    return finish("lerp_scalar", result, (input, end, weight)) if process.finishing else result
 
 
 def lerp_scalar_(input: Tensor, end: Tensor, weight: Any) -> Tensor:
@@ -1146,7 +1146,7 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("nan_to_num", result, (input, nan, posinf, neginf)) if process.diverted else result
+    return finish("nan_to_num", result, (input, nan, posinf, neginf)) if process.finishing else result
 
 
 def nan_to_num_(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:

@@ -38,7 +38,7 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("eq", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("eq", result, (input, other)) if process.diverted else result
+    return finish("eq", result, (input, other)) if process.finishing else result
 
 
 def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -62,7 +62,7 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("ne", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("ne", result, (input, other)) if process.diverted else result
+    return finish("ne", result, (input, other)) if process.finishing else result
 
 
 def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -86,7 +86,7 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("lt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("lt", result, (input, other)) if process.diverted else result
+    return finish("lt", result, (input, other)) if process.finishing else result
 
 
 def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -110,7 +110,7 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("le", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("le", result, (input, other)) if process.diverted else result
+    return finish("le", result, (input, other)) if process.finishing else result
 
 
 def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -134,7 +134,7 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("gt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("gt", result, (input, other)) if process.diverted else result
+    return finish("gt", result, (input, other)) if process.finishing else result
 
 
 def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
@@ -158,7 +158,7 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("ge", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("ge", result, (input, other)) if process.diverted else result
+    return finish("ge", result, (input, other)) if process.finishing else result
 
 
 def isnan(input: Tensor) -> Tensor:
@@ -169,7 +169,7 @@ def isnan(input: Tensor) -> Tensor:
     computed: Any = isnan_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isnan", result, (input,)) if process.diverted else result
+    return finish("isnan", result, (input,)) if process.finishing else result
 
 
 def isinf(input: Tensor) -> Tensor:
@@ -180,7 +180,7 @@ def isinf(input: Tensor) -> Tensor:
     computed: Any = isinf_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isinf", result, (input,)) if process.diverted else result
+    return finish("isinf", result, (input,)) if process.finishing else result
 
 
 def isfinite(input: Tensor) -> Tensor:
@@ -191,7 +191,7 @@ def isfinite(input: Tensor) -> Tensor:
     computed: Any = isfinite_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isfinite", result, (input,)) if process.diverted else result
+    return finish("isfinite", result, (input,)) if process.finishing else result
 
 
 def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
@@ -202,7 +202,7 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = isposinf_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isposinf", result, (input,)) if process.diverted else result
+    return finish("isposinf", result, (input,)) if process.finishing else result
 
 
 def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
@@ -213,7 +213,7 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = isneginf_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isneginf", result, (input,)) if process.diverted else result
+    return finish("isneginf", result, (input,)) if process.finishing else result
 
 
 def isreal(input: Tensor) -> Tensor:
@@ -224,7 +224,7 @@ def isreal(input: Tensor) -> Tensor:
     computed: Any = isreal_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isreal", result, (input,)) if process.diverted else result
+    return finish("isreal", result, (input,)) if process.finishing else result
 
 
 def isclose(
@@ -248,4 +248,4 @@ def isclose(
         raise refuse("isclose", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("isclose", result, (input, other, rtol, atol, equal_nan)) if process.diverted else result
+    return finish("isclose", result, (input, other, rtol, atol, equal_nan)) if process.finishing else result

@@ -61,7 +61,7 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("abs", result, (input,)) if process.diverted else result
+    return finish("abs", result, (input,)) if process.finishing else result
 
 
 def abs_(input: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("angle", result, (input,)) if process.diverted else result
+    return finish("angle", result, (input,)) if process.finishing else result
 
 
 class SgnBackward0(OperationNode):
@@ -139,7 +139,7 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("sgn", result, (input,)) if process.diverted else result
+    return finish("sgn", result, (input,)) if process.finishing else result
 
 
 def sgn_(input: Tensor) -> Tensor:
@@ -171,7 +171,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("conj_physical", result, (input,)) if process.diverted else result
+    return finish("conj_physical", result, (input,)) if process.finishing else result
 
 
 def conj_physical_(input: Tensor) -> Tensor:
@@ -238,7 +238,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
             node.saved_angle_version = angle._counter.value if angle._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("polar", result, (abs, angle)) if process.diverted else result
+    return finish("polar", result, (abs, angle)) if process.finishing else result
 
 
 class ComplexBackward0(OperationNode):
@@ -288,7 +288,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         if promoted or real_array.shape != computed.shape or imag_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((real, imag))
-    return finish("complex", result, (real, imag)) if process.diverted else result
+    return finish("complex", result, (real, imag)) if process.finishing else result
 
 
 class RealPartBackward0(OperationNode):
@@ -314,7 +314,7 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-    return finish("real_part", result, (input,)) if process.diverted else result
+    return finish("real_part", result, (input,)) if process.finishing else result
 
 
 class ImaginaryPartBackward0(OperationNode):
@@ -340,4 +340,4 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-    return finish("imaginary_part", result, (input,)) if process.diverted else result
+    return finish("imaginary_part", result, (input,)) if process.finishing else result

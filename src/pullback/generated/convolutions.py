@@ -139,7 +139,7 @@ def convolution(
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
         node.saved_weight_shape = weight._array.shape
-    return finish("convolution", result, locals()) if process.diverted else result
+    return finish("convolution", result, locals()) if process.finishing else result
 
 
 class ConvolutionGradWeightNode(OperationNode):
@@ -230,4 +230,4 @@ def convolution_grad_weight(
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
         node.saved_output_grad_shape = output_grad._array.shape
-    return finish("convolution_grad_weight", result, locals()) if process.diverted else result
+    return finish("convolution_grad_weight", result, locals()) if process.finishing else result

@@ -64,7 +64,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
         node.saved_upper = upper
         node.saved_L = SavedOutput(L, 0)
         node.saved_L_version = 0
-    return finish("linalg_cholesky_ex", (L, info), (A, upper, check_errors)) if process.diverted else (L, info)
+    return finish("linalg_cholesky_ex", (L, info), (A, upper, check_errors)) if process.finishing else (L, info)
 
 
 class CholeskyBackward0(OperationNode):
@@ -98,7 +98,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
         node.saved_upper = upper
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("cholesky", result, (input, upper)) if process.diverted else result
+    return finish("cholesky", result, (input, upper)) if process.finishing else result
 
 
 class LinalgQrBackward0(OperationNode):
@@ -148,7 +148,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
         node.saved_Q_version = 0
         node.saved_R = SavedOutput(R, 1)
         node.saved_R_version = 0
-    return finish("linalg_qr", (Q, R), (A, mode)) if process.diverted else (Q, R)
+    return finish("linalg_qr", (Q, R), (A, mode)) if process.finishing else (Q, R)
 
 
 class GeqrfBackward0(OperationNode):
@@ -183,7 +183,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((a, tau))
         a._requires_grad, a._edge = True, (node, 0)
         tau._requires_grad, tau._edge = True, (node, 1)
-    return finish("geqrf", (a, tau), (input,)) if process.diverted else (a, tau)
+    return finish("geqrf", (a, tau), (input,)) if process.finishing else (a, tau)
 
 
 class LinalgSvdBackward0(OperationNode):
@@ -241,7 +241,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
         node.saved_S_version = 0
         node.saved_Vh = SavedOutput(Vh, 2)
         node.saved_Vh_version = 0
-    return finish("linalg_svd", (U, S, Vh), (A, full_matrices, driver)) if process.diverted else (U, S, Vh)
+    return finish("linalg_svd", (U, S, Vh), (A, full_matrices, driver)) if process.finishing else (U, S, Vh)
 
 
 class LinalgEighBackward0(OperationNode):
@@ -291,7 +291,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
         node.saved_eigenvectors_version = 0
     return (
         finish("linalg_eigh", (eigenvalues, eigenvectors), locals())
-        if process.diverted
+        if process.finishing
         else (eigenvalues, eigenvectors)
     )
 
@@ -341,7 +341,7 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
         node.saved_eigenvalues_version = 0
         node.saved_eigenvectors = SavedOutput(eigenvectors, 1)
         node.saved_eigenvectors_version = 0
-    return finish("linalg_eig", (eigenvalues, eigenvectors), (A,)) if process.diverted else (eigenvalues, eigenvectors)
+    return finish("linalg_eig", (eigenvalues, eigenvectors), (A,)) if process.finishing else (eigenvalues, eigenvectors)
 
 
 def singular_values(A: Tensor) -> Tensor:
@@ -352,7 +352,7 @@ def singular_values(A: Tensor) -> Tensor:
     computed: Any = singular_values_kernel(A._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("singular_values", result, (A,)) if process.diverted else result
+    return finish("singular_values", result, (A,)) if process.finishing else result
 
 
 def hermitian_eigenvalues(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -366,7 +366,7 @@ def hermitian_eigenvalues(A: Tensor, UPLO: str = "L") -> Tensor:
         raise refuse("hermitian_eigenvalues", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("hermitian_eigenvalues", result, (A, UPLO)) if process.diverted else result
+    return finish("hermitian_eigenvalues", result, (A, UPLO)) if process.finishing else result
 
 
 def eigenvalues(A: Tensor) -> Tensor:
@@ -377,7 +377,7 @@ def eigenvalues(A: Tensor) -> Tensor:
     computed: Any = eigenvalues_kernel(A._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("eigenvalues", result, (A,)) if process.diverted else result
+    return finish("eigenvalues", result, (A,)) if process.finishing else result
 
 
 def identity_like(input: Tensor) -> Tensor:
@@ -388,4 +388,4 @@ def identity_like(input: Tensor) -> Tensor:
     computed: Any = identity_like_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("identity_like", result, (input,)) if process.diverted else result
+    return finish("identity_like", result, (input,)) if process.finishing else result

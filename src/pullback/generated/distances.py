@@ -94,7 +94,7 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
         node.saved_p = p
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("cdist_forward", result, (x1, x2, p)) if process.diverted else result
+    return finish("cdist_forward", result, (x1, x2, p)) if process.finishing else result
 
 
 class EuclideanDistBackward0(OperationNode):
@@ -159,7 +159,7 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
         node.saved_x2_version = x2._counter.value if x2._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("euclidean_dist", result, (x1, x2)) if process.diverted else result
+    return finish("euclidean_dist", result, (x1, x2)) if process.finishing else result
 
 
 class PdistForwardNode(OperationNode):
@@ -203,7 +203,7 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
         node.saved_p = p
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("pdist_forward", result, (input, p)) if process.diverted else result
+    return finish("pdist_forward", result, (input, p)) if process.finishing else result
 
 
 def pair_rows(input: Tensor, which: int) -> Tensor:
@@ -218,7 +218,7 @@ def pair_rows(input: Tensor, which: int) -> Tensor:
         raise refuse("pair_rows", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("pair_rows", result, (input, which)) if process.diverted else result
+    return finish("pair_rows", result, (input, which)) if process.finishing else result
 
 
 def largest_share(input: Tensor, largest: Tensor) -> Tensor:
@@ -232,7 +232,7 @@ def largest_share(input: Tensor, largest: Tensor) -> Tensor:
         raise refuse("largest_share", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("largest_share", result, (input, largest)) if process.diverted else result
+    return finish("largest_share", result, (input, largest)) if process.finishing else result
 
 
 class TrilinearBackward0(OperationNode):
@@ -308,4 +308,4 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
         if input1._requires_grad or input2._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("trilinear", result, (input1, input2, weight)) if process.diverted else result
+    return finish("trilinear", result, (input1, input2, weight)) if process.finishing else result

@@ -160,7 +160,7 @@ def embedding_bag_forward(
         node.saved_chosen_version = 0
     return (
         finish("embedding_bag_forward", (result, owner, factors, sizes, chosen), locals())
-        if process.diverted
+        if process.finishing
         else (result, owner, factors, sizes, chosen)
     )
 
@@ -198,7 +198,7 @@ def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-    return finish("put_rows", result, (input, indices, rows)) if process.diverted else result
+    return finish("put_rows", result, (input, indices, rows)) if process.finishing else result
 
 
 class TakeRowsBackward0(OperationNode):
@@ -235,4 +235,4 @@ def take_rows(input: Tensor, indices: Tensor) -> Tensor:
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("take_rows", result, (input, indices)) if process.diverted else result
+    return finish("take_rows", result, (input, indices)) if process.finishing else result

@@ -73,7 +73,7 @@ def embedding(
         node.saved_scale_grad_by_freq = scale_grad_by_freq
         node.saved_sparse = sparse
         node.saved_weight_shape = weight._array.shape
-    return finish("embedding", result, locals()) if process.diverted else result
+    return finish("embedding", result, locals()) if process.finishing else result
 
 
 class EmbeddingBackNode(OperationNode):
@@ -119,7 +119,7 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
-    return finish("embedding_back", result, locals()) if process.diverted else result
+    return finish("embedding_back", result, locals()) if process.finishing else result
 
 
 class EmbeddingTakeBackward0(OperationNode):
@@ -174,4 +174,4 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
         node.saved_padding_idx = padding_idx
         node.saved_scale_grad_by_freq = scale_grad_by_freq
         node.saved_input_shape = input._array.shape
-    return finish("embedding_take", result, locals()) if process.diverted else result
+    return finish("embedding_take", result, locals()) if process.finishing else result

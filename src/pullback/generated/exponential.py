@@ -111,7 +111,7 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
         node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("pow", result, (input, exponent)) if process.diverted else result
+    return finish("pow", result, (input, exponent)) if process.finishing else result
 
 
 def pow_(input: Tensor, exponent: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
         node.saved_exponent = exponent
         if exponent_is_tensor:
             node.saved_exponent_version = exponent._counter.value if exponent._counter is not None else 0
-    return finish("pow_scalar", result, (input, exponent)) if process.diverted else result
+    return finish("pow_scalar", result, (input, exponent)) if process.finishing else result
 
 
 def pow_scalar_(input: Tensor, exponent: Any) -> Tensor:
@@ -260,7 +260,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("pow_base", result, (exponent, input)) if process.diverted else result
+    return finish("pow_base", result, (exponent, input)) if process.finishing else result
 
 
 @native
@@ -301,7 +301,7 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("sqrt", result, (input,)) if process.diverted else result
+    return finish("sqrt", result, (input,)) if process.finishing else result
 
 
 def sqrt_(input: Tensor) -> Tensor:
@@ -347,7 +347,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("rsqrt", result, (input,)) if process.diverted else result
+    return finish("rsqrt", result, (input,)) if process.finishing else result
 
 
 def rsqrt_(input: Tensor) -> Tensor:
@@ -393,7 +393,7 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("exp", result, (input,)) if process.diverted else result
+    return finish("exp", result, (input,)) if process.finishing else result
 
 
 def exp_(input: Tensor) -> Tensor:
@@ -439,7 +439,7 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("exp2", result, (input,)) if process.diverted else result
+    return finish("exp2", result, (input,)) if process.finishing else result
 
 
 def exp2_(input: Tensor) -> Tensor:
@@ -485,7 +485,7 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("expm1", result, (input,)) if process.diverted else result
+    return finish("expm1", result, (input,)) if process.finishing else result
 
 
 def expm1_(input: Tensor) -> Tensor:
@@ -531,7 +531,7 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("log", result, (input,)) if process.diverted else result
+    return finish("log", result, (input,)) if process.finishing else result
 
 
 def log_(input: Tensor) -> Tensor:
@@ -577,7 +577,7 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("log2", result, (input,)) if process.diverted else result
+    return finish("log2", result, (input,)) if process.finishing else result
 
 
 def log2_(input: Tensor) -> Tensor:
@@ -623,7 +623,7 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("log10", result, (input,)) if process.diverted else result
+    return finish("log10", result, (input,)) if process.finishing else result
 
 
 def log10_(input: Tensor) -> Tensor:
@@ -670,7 +670,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("log1p", result, (input,)) if process.diverted else result
+    return finish("log1p", result, (input,)) if process.finishing else result
 
 
 def log1p_(input: Tensor) -> Tensor:
@@ -753,7 +753,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("logaddexp", result, (input, other)) if process.diverted else result
+    return finish("logaddexp", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -831,4 +831,4 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("logaddexp2", result, (input, other)) if process.diverted else result
+    return finish("logaddexp2", result, (input, other)) if process.finishing else result

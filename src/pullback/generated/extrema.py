@@ -58,7 +58,7 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("max_all", result, (input,)) if process.diverted else result
+    return finish("max_all", result, (input,)) if process.finishing else result
 
 
 class MinAllNode(OperationNode):
@@ -97,7 +97,7 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("min_all", result, (input,)) if process.diverted else result
+    return finish("min_all", result, (input,)) if process.finishing else result
 
 
 class MaxDimNode(OperationNode):
@@ -149,7 +149,7 @@ def max_dim(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("max_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
+    return finish("max_dim", (values, indices), (input, dim, keepdim)) if process.finishing else (values, indices)
 
 
 class MinDimNode(OperationNode):
@@ -201,7 +201,7 @@ def min_dim(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("min_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
+    return finish("min_dim", (values, indices), (input, dim, keepdim)) if process.finishing else (values, indices)
 
 
 class AmaxBackward0(OperationNode):
@@ -252,7 +252,7 @@ def amax(
         node.saved_keepdim = keepdim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("amax", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("amax", result, (input, dim, keepdim)) if process.finishing else result
 
 
 class AminBackward0(OperationNode):
@@ -303,7 +303,7 @@ def amin(
         node.saved_keepdim = keepdim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("amin", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("amin", result, (input, dim, keepdim)) if process.finishing else result
 
 
 class AminmaxBackward0(OperationNode):
@@ -370,7 +370,7 @@ def aminmax(
         node.saved_min_version = 0
         node.saved_max = SavedOutput(max, 1)
         node.saved_max_version = 0
-    return finish("aminmax", (min, max), (input, dim, keepdim)) if process.diverted else (min, max)
+    return finish("aminmax", (min, max), (input, dim, keepdim)) if process.finishing else (min, max)
 
 
 def argmax(
@@ -391,7 +391,7 @@ def argmax(
         raise refuse("argmax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("argmax", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("argmax", result, (input, dim, keepdim)) if process.finishing else result
 
 
 def argmin(
@@ -412,7 +412,7 @@ def argmin(
         raise refuse("argmin", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("argmin", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("argmin", result, (input, dim, keepdim)) if process.finishing else result
 
 
 def shares(
@@ -438,7 +438,7 @@ def shares(
         raise refuse("shares", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("shares", result, (input, extreme, dim, keepdim)) if process.diverted else result
+    return finish("shares", result, (input, extreme, dim, keepdim)) if process.finishing else result
 
 
 def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
@@ -452,4 +452,4 @@ def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
         raise refuse("shares_or_nans", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("shares_or_nans", result, (input, extreme)) if process.diverted else result
+    return finish("shares_or_nans", result, (input, extreme)) if process.finishing else result

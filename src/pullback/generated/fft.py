@@ -49,7 +49,7 @@ def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
         node.saved_dim = dim
         node.saved_scale = scale
         node.saved_forward = forward
-    return finish("fft_c2c", result, (input, dim, scale, forward)) if process.diverted else result
+    return finish("fft_c2c", result, (input, dim, scale, forward)) if process.finishing else result
 
 
 class FftR2cNode(OperationNode):
@@ -88,7 +88,7 @@ def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
         node.saved_scale = scale
         node.saved_onesided = onesided
         node.saved_input_shape = input._array.shape
-    return finish("fft_r2c", result, (input, dim, scale, onesided)) if process.diverted else result
+    return finish("fft_r2c", result, (input, dim, scale, onesided)) if process.finishing else result
 
 
 class FftC2rNode(OperationNode):
@@ -123,7 +123,7 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
         node.saved_dim = dim
         node.saved_scale = scale
         node.saved_input_shape = input._array.shape
-    return finish("fft_c2r", result, (input, dim, scale, last_size)) if process.diverted else result
+    return finish("fft_c2r", result, (input, dim, scale, last_size)) if process.finishing else result
 
 
 class DoubledInsideBackward0(OperationNode):
@@ -155,7 +155,7 @@ def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_count = count
-    return finish("doubled_inside", result, (input, dim, count)) if process.diverted else result
+    return finish("doubled_inside", result, (input, dim, count)) if process.finishing else result
 
 
 class OverlapAddBackward0(OperationNode):
@@ -188,7 +188,7 @@ def overlap_add(input: Tensor, step: int) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_step = step
         node.saved_input_shape = input._array.shape
-    return finish("overlap_add", result, (input, step)) if process.diverted else result
+    return finish("overlap_add", result, (input, step)) if process.finishing else result
 
 
 def check_envelope(input: Tensor, call: str) -> Tensor:
@@ -202,4 +202,4 @@ def check_envelope(input: Tensor, call: str) -> Tensor:
         raise refuse("check_envelope", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("check_envelope", result, (input, call)) if process.diverted else result
+    return finish("check_envelope", result, (input, call)) if process.finishing else result

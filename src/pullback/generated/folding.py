@@ -62,7 +62,7 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
         node.saved_padding = padding
         node.saved_stride = stride
         node.saved_input_shape = input._array.shape
-    return finish("im2col", result, (input, kernel_size, dilation, padding, stride)) if process.diverted else result
+    return finish("im2col", result, (input, kernel_size, dilation, padding, stride)) if process.finishing else result
 
 
 class Col2imNode(OperationNode):
@@ -102,7 +102,7 @@ def col2im(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any, pad
         node.saved_dilation = dilation
         node.saved_padding = padding
         node.saved_stride = stride
-    return finish("col2im", result, locals()) if process.diverted else result
+    return finish("col2im", result, locals()) if process.finishing else result
 
 
 class PixelShuffleBackward0(OperationNode):
@@ -132,7 +132,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_upscale_factor = upscale_factor
-    return finish("pixel_shuffle", result, (input, upscale_factor)) if process.diverted else result
+    return finish("pixel_shuffle", result, (input, upscale_factor)) if process.finishing else result
 
 
 class PixelUnshuffleBackward0(OperationNode):
@@ -162,7 +162,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_downscale_factor = downscale_factor
-    return finish("pixel_unshuffle", result, (input, downscale_factor)) if process.diverted else result
+    return finish("pixel_unshuffle", result, (input, downscale_factor)) if process.finishing else result
 
 
 class ChannelShuffleBackward0(OperationNode):
@@ -194,4 +194,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_groups = groups
         node.saved_input_shape = input._array.shape
-    return finish("channel_shuffle", result, (input, groups)) if process.diverted else result
+    return finish("channel_shuffle", result, (input, groups)) if process.finishing else result

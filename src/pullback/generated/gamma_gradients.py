@@ -57,7 +57,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("standard_gamma", result, (input, generator)) if process.diverted else result
+    return finish("standard_gamma", result, (input, generator)) if process.finishing else result
 
 
 class StandardGammaGradNode(OperationNode):
@@ -94,7 +94,7 @@ def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
         )
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("standard_gamma_grad", result, (input, output)) if process.diverted else result
+    return finish("standard_gamma_grad", result, (input, output)) if process.finishing else result
 
 
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
@@ -114,7 +114,7 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
         node.operation, node.output_count = "aten::_sample_dirichlet", 1
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("sample_dirichlet", result, (input, generator)) if process.diverted else result
+    return finish("sample_dirichlet", result, (input, generator)) if process.finishing else result
 
 
 def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
@@ -145,4 +145,4 @@ def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
         node.operation, node.output_count = "aten::_dirichlet_grad", 1
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("dirichlet_grad", result, (input, alpha, total)) if process.diverted else result
+    return finish("dirichlet_grad", result, (input, alpha, total)) if process.finishing else result

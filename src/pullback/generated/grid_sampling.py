@@ -102,7 +102,7 @@ def grid_sampler_2d(
         node.saved_padding_mode = padding_mode
         node.saved_align_corners = align_corners
         node.saved_input_shape = input._array.shape
-    return finish("grid_sampler_2d", result, locals()) if process.diverted else result
+    return finish("grid_sampler_2d", result, locals()) if process.finishing else result
 
 
 class GridSampler3dNode(OperationNode):
@@ -187,7 +187,7 @@ def grid_sampler_3d(
         node.saved_padding_mode = padding_mode
         node.saved_align_corners = align_corners
         node.saved_input_shape = input._array.shape
-    return finish("grid_sampler_3d", result, locals()) if process.diverted else result
+    return finish("grid_sampler_3d", result, locals()) if process.finishing else result
 
 
 class GridPointsBackward0(OperationNode):
@@ -236,7 +236,7 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         node.saved_mode = mode
         node.saved_padding_mode = padding_mode
         node.saved_align_corners = align_corners
-    return finish("grid_points", result, locals()) if process.diverted else result
+    return finish("grid_points", result, locals()) if process.finishing else result
 
 
 def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_corners: bool) -> Tensor:
@@ -253,7 +253,7 @@ def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         raise refuse("grid_slopes", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("grid_slopes", result, locals()) if process.diverted else result
+    return finish("grid_slopes", result, locals()) if process.finishing else result
 
 
 def point_positions(
@@ -273,7 +273,7 @@ def point_positions(
         raise refuse("point_positions", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("point_positions", result, locals()) if process.diverted else result
+    return finish("point_positions", result, locals()) if process.finishing else result
 
 
 class TakePointsBackward0(OperationNode):
@@ -310,7 +310,7 @@ def take_points(input: Tensor, positions: Tensor) -> Tensor:
         node.saved_positions = positions
         node.saved_positions_version = positions._counter.value if positions._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("take_points", result, (input, positions)) if process.diverted else result
+    return finish("take_points", result, (input, positions)) if process.finishing else result
 
 
 class PutPointsBackward0(OperationNode):
@@ -346,7 +346,7 @@ def put_points(input: Tensor, positions: Tensor, sizes: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_positions = positions
         node.saved_positions_version = positions._counter.value if positions._counter is not None else 0
-    return finish("put_points", result, (input, positions, sizes)) if process.diverted else result
+    return finish("put_points", result, (input, positions, sizes)) if process.finishing else result
 
 
 class AffineGridGeneratorBackward0(OperationNode):
@@ -377,7 +377,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_size = size
         node.saved_align_corners = align_corners
-    return finish("affine_grid_generator", result, (theta, size, align_corners)) if process.diverted else result
+    return finish("affine_grid_generator", result, (theta, size, align_corners)) if process.finishing else result
 
 
 class AffineGridBackBackward0(OperationNode):
@@ -408,4 +408,4 @@ def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_size = size
         node.saved_align_corners = align_corners
-    return finish("affine_grid_back", result, (input, size, align_corners)) if process.diverted else result
+    return finish("affine_grid_back", result, (input, size, align_corners)) if process.finishing else result

@@ -81,4 +81,4 @@ def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tenso
         node.saved_offs = offs
         if offs is not None:
             node.saved_offs_version = offs._counter.value if offs._counter is not None else 0
-    return finish("grouped_mm", result, (input, mat2, offs)) if process.diverted else result
+    return finish("grouped_mm", result, (input, mat2, offs)) if process.finishing else result

@@ -58,7 +58,7 @@ def select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = Non
         node.saved_dim = dim
         node.saved_index = index
         node.saved_input_shape = input._array.shape
-    return finish("select", result, (input, dim, index)) if process.diverted else result
+    return finish("select", result, (input, dim, index)) if process.finishing else result
 
 
 class SliceViewNode(OperationNode):
@@ -113,7 +113,7 @@ def slice_view(
         node.saved_end = end
         node.saved_step = step
         node.saved_input_shape = input._array.shape
-    return finish("slice_view", result, (input, dim, start, end, step)) if process.diverted else result
+    return finish("slice_view", result, (input, dim, start, end, step)) if process.finishing else result
 
 
 class SelectBackNode(OperationNode):
@@ -147,7 +147,7 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_index = index
-    return finish("select_back", result, (input, shape, dim, index)) if process.diverted else result
+    return finish("select_back", result, (input, shape, dim, index)) if process.finishing else result
 
 
 class SliceBackNode(OperationNode):
@@ -185,7 +185,7 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
         node.saved_start = start
         node.saved_end = end
         node.saved_step = step
-    return finish("slice_back", result, (input, shape, dim, start, end, step)) if process.diverted else result
+    return finish("slice_back", result, (input, shape, dim, start, end, step)) if process.finishing else result
 
 
 class IndexBackward0(OperationNode):
@@ -224,7 +224,7 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
         node.saved_indices = SavedList(indices)
         node.saved_dims = dims
         node.saved_input_shape = input._array.shape
-    return finish("index", result, (input, indices, dims)) if process.diverted else result
+    return finish("index", result, (input, indices, dims)) if process.finishing else result
 
 
 class IndexSelectBackward0(OperationNode):
@@ -274,7 +274,7 @@ def index_select(input: Tensor, dim: Any = None, index: Any = None, *, out: Any 
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-    return finish("index_select", result, (input, dim, index)) if process.diverted else result
+    return finish("index_select", result, (input, dim, index)) if process.finishing else result
 
 
 class GatherBackward0(OperationNode):
@@ -330,7 +330,7 @@ def gather(
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
-    return finish("gather", result, (input, dim, index, sparse_grad)) if process.diverted else result
+    return finish("gather", result, (input, dim, index, sparse_grad)) if process.finishing else result
 
 
 class TakeBackward0(OperationNode):
@@ -368,7 +368,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("take", result, (input, index)) if process.diverted else result
+    return finish("take", result, (input, index)) if process.finishing else result
 
 
 class MaskedSelectBackward0(OperationNode):
@@ -406,7 +406,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("masked_select", result, (input, mask)) if process.diverted else result
+    return finish("masked_select", result, (input, mask)) if process.finishing else result
 
 
 def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
@@ -417,7 +417,7 @@ def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = nonzero_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("nonzero", result, (input,)) if process.diverted else result
+    return finish("nonzero", result, (input,)) if process.finishing else result
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
@@ -433,4 +433,4 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
         raise refuse("nonzero_static", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("nonzero_static", result, (input, size, fill_value)) if process.diverted else result
+    return finish("nonzero_static", result, (input, size, fill_value)) if process.finishing else result

@@ -65,7 +65,7 @@ def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("resample", result, (input, sizes, method, align_corners, scales)) if process.diverted else result
+    return finish("resample", result, (input, sizes, method, align_corners, scales)) if process.finishing else result
 
 
 class ResampleBackNode(OperationNode):
@@ -109,7 +109,7 @@ def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = 
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("resample_back", result, locals()) if process.diverted else result
+    return finish("resample_back", result, locals()) if process.finishing else result
 
 
 class AdaptiveAvgPool2dNode(OperationNode):
@@ -151,7 +151,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("adaptive_avg_pool2d", result, (input, output_size)) if process.diverted else result
+    return finish("adaptive_avg_pool2d", result, (input, output_size)) if process.finishing else result
 
 
 class AdaptiveAvgPool3dNode(OperationNode):
@@ -193,7 +193,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("adaptive_avg_pool3d", result, (input, output_size)) if process.diverted else result
+    return finish("adaptive_avg_pool3d", result, (input, output_size)) if process.finishing else result
 
 
 class UpsampleNearest1dNode(OperationNode):
@@ -226,7 +226,7 @@ def upsample_nearest1d(input: Tensor, output_size: Any, scales: Any = None) -> T
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_nearest1d", result, (input, output_size, scales)) if process.diverted else result
+    return finish("upsample_nearest1d", result, (input, output_size, scales)) if process.finishing else result
 
 
 class UpsampleNearestExact1dNode(OperationNode):
@@ -259,7 +259,7 @@ def upsample_nearest_exact1d(input: Tensor, output_size: Any, scales: Any = None
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_nearest_exact1d", result, (input, output_size, scales)) if process.diverted else result
+    return finish("upsample_nearest_exact1d", result, (input, output_size, scales)) if process.finishing else result
 
 
 class UpsampleNearest2dNode(OperationNode):
@@ -292,7 +292,7 @@ def upsample_nearest2d(input: Tensor, output_size: Any, scales: Any = None) -> T
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_nearest2d", result, (input, output_size, scales)) if process.diverted else result
+    return finish("upsample_nearest2d", result, (input, output_size, scales)) if process.finishing else result
 
 
 class UpsampleNearestExact2dNode(OperationNode):
@@ -325,7 +325,7 @@ def upsample_nearest_exact2d(input: Tensor, output_size: Any, scales: Any = None
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_nearest_exact2d", result, (input, output_size, scales)) if process.diverted else result
+    return finish("upsample_nearest_exact2d", result, (input, output_size, scales)) if process.finishing else result
 
 
 class UpsampleNearest3dNode(OperationNode):
@@ -358,7 +358,7 @@ def upsample_nearest3d(input: Tensor, output_size: Any, scales: Any = None) -> T
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_nearest3d", result, (input, output_size, scales)) if process.diverted else result
+    return finish("upsample_nearest3d", result, (input, output_size, scales)) if process.finishing else result
 
 
 class UpsampleNearestExact3dNode(OperationNode):
@@ -391,7 +391,7 @@ def upsample_nearest_exact3d(input: Tensor, output_size: Any, scales: Any = None
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_nearest_exact3d", result, (input, output_size, scales)) if process.diverted else result
+    return finish("upsample_nearest_exact3d", result, (input, output_size, scales)) if process.finishing else result
 
 
 class UpsampleLinear1dNode(OperationNode):
@@ -429,7 +429,7 @@ def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = Fal
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_linear1d", result, locals()) if process.diverted else result
+    return finish("upsample_linear1d", result, locals()) if process.finishing else result
 
 
 class UpsampleBilinear2dNode(OperationNode):
@@ -467,7 +467,7 @@ def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = F
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_bilinear2d", result, locals()) if process.diverted else result
+    return finish("upsample_bilinear2d", result, locals()) if process.finishing else result
 
 
 class UpsampleTrilinear3dNode(OperationNode):
@@ -505,7 +505,7 @@ def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = 
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_trilinear3d", result, locals()) if process.diverted else result
+    return finish("upsample_trilinear3d", result, locals()) if process.finishing else result
 
 
 class UpsampleBicubic2dNode(OperationNode):
@@ -543,7 +543,7 @@ def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = Fa
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_bicubic2d", result, locals()) if process.diverted else result
+    return finish("upsample_bicubic2d", result, locals()) if process.finishing else result
 
 
 class UpsampleBilinear2dAaNode(OperationNode):
@@ -581,7 +581,7 @@ def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool 
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_bilinear2d_aa", result, locals()) if process.diverted else result
+    return finish("upsample_bilinear2d_aa", result, locals()) if process.finishing else result
 
 
 class UpsampleBicubic2dAaNode(OperationNode):
@@ -619,7 +619,7 @@ def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool =
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_bicubic2d_aa", result, locals()) if process.diverted else result
+    return finish("upsample_bicubic2d_aa", result, locals()) if process.finishing else result
 
 
 class UpsampleLanczos2dAaNode(OperationNode):
@@ -657,4 +657,4 @@ def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool =
         node.saved_align_corners = align_corners
         node.saved_scales = scales
         node.saved_input_shape = input._array.shape
-    return finish("upsample_lanczos2d_aa", result, locals()) if process.diverted else result
+    return finish("upsample_lanczos2d_aa", result, locals()) if process.finishing else result

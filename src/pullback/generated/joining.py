@@ -54,7 +54,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         node.saved_dim = dim
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
-    return finish("cat", result, (tensors, dim)) if process.diverted else result
+    return finish("cat", result, (tensors, dim)) if process.finishing else result
 
 
 class StackBackward0(OperationNode):
@@ -89,7 +89,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
-    return finish("stack", result, (tensors, dim)) if process.diverted else result
+    return finish("stack", result, (tensors, dim)) if process.finishing else result
 
 
 class SplitBackward0(OperationNode):
@@ -131,7 +131,7 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("split", results, (input, split_size, dim)) if process.diverted else results
+    return finish("split", results, (input, split_size, dim)) if process.finishing else results
 
 
 class SplitWithSizesBackward0(OperationNode):
@@ -173,7 +173,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("split_with_sizes", results, (input, split_sizes, dim)) if process.diverted else results
+    return finish("split_with_sizes", results, (input, split_sizes, dim)) if process.finishing else results
 
 
 class UnbindBackward0(OperationNode):
@@ -209,7 +209,7 @@ def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("unbind", results, (input, dim)) if process.diverted else results
+    return finish("unbind", results, (input, dim)) if process.finishing else results
 
 
 class BlockDiagBackward0(OperationNode):
@@ -239,4 +239,4 @@ def block_diag(tensors: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_tensors_dtype = [t._array.dtype for t in tensors]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
-    return finish("block_diag", result, (tensors,)) if process.diverted else result
+    return finish("block_diag", result, (tensors,)) if process.finishing else result

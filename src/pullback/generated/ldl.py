@@ -38,7 +38,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
         node.operation, node.output_count = "aten::linalg_ldl_factor_ex", 3
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((LD, pivots, info))
         LD._requires_grad, LD._edge = True, (node, 0)
-    return finish("linalg_ldl_factor_ex", (LD, pivots, info), locals()) if process.diverted else (LD, pivots, info)
+    return finish("linalg_ldl_factor_ex", (LD, pivots, info), locals()) if process.finishing else (LD, pivots, info)
 
 
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Any = None) -> Tensor:
@@ -68,4 +68,4 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
         node.operation, node.output_count = "aten::linalg_ldl_solve", 1
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("linalg_ldl_solve", result, (LD, pivots, B, hermitian)) if process.diverted else result
+    return finish("linalg_ldl_solve", result, (LD, pivots, B, hermitian)) if process.finishing else result

@@ -94,7 +94,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
-    return finish("mse_loss", result, (input, target, reduction)) if process.diverted else result
+    return finish("mse_loss", result, (input, target, reduction)) if process.finishing else result
 
 
 class SmoothL1LossBackward0(OperationNode):
@@ -159,7 +159,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_beta = beta
-    return finish("smooth_l1_loss", result, (input, target, reduction, beta)) if process.diverted else result
+    return finish("smooth_l1_loss", result, (input, target, reduction, beta)) if process.finishing else result
 
 
 class HuberLossBackward0(OperationNode):
@@ -224,7 +224,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_delta = delta
-    return finish("huber_loss", result, (input, target, reduction, delta)) if process.diverted else result
+    return finish("huber_loss", result, (input, target, reduction, delta)) if process.finishing else result
 
 
 class SoftMarginLossBackward0(OperationNode):
@@ -268,7 +268,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
-    return finish("soft_margin_loss", result, (input, target, reduction)) if process.diverted else result
+    return finish("soft_margin_loss", result, (input, target, reduction)) if process.finishing else result
 
 
 class BinaryCrossEntropyBackward0(OperationNode):
@@ -350,7 +350,7 @@ def binary_cross_entropy(
         if weight is not None:
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
-    return finish("binary_cross_entropy", result, (input, target, weight, reduction)) if process.diverted else result
+    return finish("binary_cross_entropy", result, (input, target, weight, reduction)) if process.finishing else result
 
 
 class BinaryCrossEntropyWithLogitsBackward0(OperationNode):
@@ -460,7 +460,7 @@ def binary_cross_entropy_with_logits(
         if pos_weight is not None:
             node.saved_pos_weight_version = pos_weight._counter.value if pos_weight._counter is not None else 0
         node.saved_reduction = reduction
-    return finish("binary_cross_entropy_with_logits", result, locals()) if process.diverted else result
+    return finish("binary_cross_entropy_with_logits", result, locals()) if process.finishing else result
 
 
 class MultiMarginLossBackward0(OperationNode):
@@ -536,7 +536,7 @@ def multi_margin_loss(
         node.saved_p = p
         node.saved_margin = margin
         node.saved_reduction = reduction
-    return finish("multi_margin_loss", result, locals()) if process.diverted else result
+    return finish("multi_margin_loss", result, locals()) if process.finishing else result
 
 
 def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Tensor:
@@ -559,7 +559,7 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
         raise refuse("multi_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("multi_margin_weights", result, (input, target, p, margin, weight)) if process.diverted else result
+    return finish("multi_margin_weights", result, (input, target, p, margin, weight)) if process.finishing else result
 
 
 class MultilabelMarginLossBackward0(OperationNode):
@@ -602,7 +602,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
         node.saved_target = target
         node.saved_target_version = target._counter.value if target._counter is not None else 0
         node.saved_reduction = reduction
-    return finish("multilabel_margin_loss", result, (input, target, reduction)) if process.diverted else result
+    return finish("multilabel_margin_loss", result, (input, target, reduction)) if process.finishing else result
 
 
 def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
@@ -616,7 +616,7 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
         raise refuse("multilabel_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("multilabel_margin_weights", result, (input, target)) if process.diverted else result
+    return finish("multilabel_margin_weights", result, (input, target)) if process.finishing else result
 
 
 class CtcLossBackward0(OperationNode):
@@ -702,7 +702,7 @@ def ctc_loss(
         node.saved_zero_infinity = zero_infinity
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("ctc_loss", result, locals()) if process.diverted else result
+    return finish("ctc_loss", result, locals()) if process.finishing else result
 
 
 class CtcLossGradBackward0(OperationNode):
@@ -766,7 +766,7 @@ def ctc_loss_grad(
         )
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("ctc_loss_grad", result, locals()) if process.diverted else result
+    return finish("ctc_loss_grad", result, locals()) if process.finishing else result
 
 
 class NllLossBackward0(OperationNode):
@@ -851,7 +851,7 @@ def nll_loss(
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         node.saved_input_shape = input._array.shape
-    return finish("nll_loss", result, (input, target, weight, reduction, ignore_index)) if process.diverted else result
+    return finish("nll_loss", result, (input, target, weight, reduction, ignore_index)) if process.finishing else result
 
 
 class NllLoss2dNode(OperationNode):
@@ -937,7 +937,7 @@ def nll_loss2d(
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
         node.saved_input_shape = input._array.shape
-    return finish("nll_loss2d", result, locals()) if process.diverted else result
+    return finish("nll_loss2d", result, locals()) if process.finishing else result
 
 
 class NllLossGradBackward0(OperationNode):
@@ -995,4 +995,4 @@ def nll_loss_grad(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_reduction = reduction
         node.saved_ignore_index = ignore_index
-    return finish("nll_loss_grad", result, locals()) if process.diverted else result
+    return finish("nll_loss_grad", result, locals()) if process.finishing else result

@@ -65,7 +65,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
         node.saved_LU_version = 0
         node.saved_pivots = SavedOutput(pivots, 1)
         node.saved_pivots_version = 0
-    return finish("linalg_lu_factor_ex", (LU, pivots, info), locals()) if process.diverted else (LU, pivots, info)
+    return finish("linalg_lu_factor_ex", (LU, pivots, info), locals()) if process.finishing else (LU, pivots, info)
 
 
 class LinalgLuBackward0(OperationNode):
@@ -116,7 +116,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
         node.saved_L_version = 0
         node.saved_U = SavedOutput(U, 2)
         node.saved_U_version = 0
-    return finish("linalg_lu", (P, L, U), (A, pivot)) if process.diverted else (P, L, U)
+    return finish("linalg_lu", (P, L, U), (A, pivot)) if process.finishing else (P, L, U)
 
 
 class LuUnpackBackward0(OperationNode):
@@ -165,7 +165,7 @@ def lu_unpack(
         U._requires_grad, U._edge = True, (node, 2)
         node.saved_unpack_data = unpack_data
         node.saved_LU_data_shape = LU_data._array.shape
-    return finish("lu_unpack", (P, L, U), locals()) if process.diverted else (P, L, U)
+    return finish("lu_unpack", (P, L, U), locals()) if process.finishing else (P, L, U)
 
 
 class PermuteRowsBackward0(OperationNode):
@@ -211,7 +211,7 @@ def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
         node.saved_pivots_version = pivots._counter.value if pivots._counter is not None else 0
         node.saved_inverse = inverse
         node.saved_input_shape = input._array.shape
-    return finish("permute_rows", result, (input, pivots, inverse)) if process.diverted else result
+    return finish("permute_rows", result, (input, pivots, inverse)) if process.finishing else result
 
 
 class LinalgLuSolveBackward0(OperationNode):
@@ -285,4 +285,4 @@ def linalg_lu_solve(
         node.saved_LU_shape = LU._array.shape
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("linalg_lu_solve", result, (LU, pivots, B, left, adjoint)) if process.diverted else result
+    return finish("linalg_lu_solve", result, (LU, pivots, B, left, adjoint)) if process.finishing else result

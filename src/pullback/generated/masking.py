@@ -65,7 +65,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("masked_fill", result, (input, mask, value)) if process.diverted else result
+    return finish("masked_fill", result, (input, mask, value)) if process.finishing else result
 
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -126,7 +126,7 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_value_dtype = value._array.dtype
-    return finish("masked_fill_tensor", result, (input, mask, value)) if process.diverted else result
+    return finish("masked_fill_tensor", result, (input, mask, value)) if process.finishing else result
 
 
 def masked_fill_tensor_(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
@@ -168,7 +168,7 @@ def sum_where(input: Tensor, mask: Tensor) -> Tensor:
         node.saved_mask = mask
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
-    return finish("sum_where", result, (input, mask)) if process.diverted else result
+    return finish("sum_where", result, (input, mask)) if process.finishing else result
 
 
 class MaskedScatterBackward0(OperationNode):
@@ -223,7 +223,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_source_shape = source._array.shape
-    return finish("masked_scatter", result, (input, mask, source)) if process.diverted else result
+    return finish("masked_scatter", result, (input, mask, source)) if process.finishing else result
 
 
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -284,7 +284,7 @@ def select_scatter(
         node.saved_dim = dim
         node.saved_index = index
         node.saved_src_shape = src._array.shape
-    return finish("select_scatter", result, (input, src, dim, index)) if process.diverted else result
+    return finish("select_scatter", result, (input, src, dim, index)) if process.finishing else result
 
 
 class SliceScatterBackward0(OperationNode):
@@ -352,7 +352,7 @@ def slice_scatter(
         node.saved_end = end
         node.saved_step = step
         node.saved_src_shape = src._array.shape
-    return finish("slice_scatter", result, (input, src, dim, start, end, step)) if process.diverted else result
+    return finish("slice_scatter", result, (input, src, dim, start, end, step)) if process.finishing else result
 
 
 class DiagonalScatterBackward0(OperationNode):
@@ -405,7 +405,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0,
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
         node.saved_src_shape = src._array.shape
-    return finish("diagonal_scatter", result, (input, src, offset, dim1, dim2)) if process.diverted else result
+    return finish("diagonal_scatter", result, (input, src, offset, dim1, dim2)) if process.finishing else result
 
 
 class AsStridedScatterBackward0(OperationNode):
@@ -460,7 +460,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         node.saved_stride = stride
         node.saved_storage_offset = storage_offset
         node.saved_src_shape = src._array.shape
-    return finish("as_strided_scatter", result, locals()) if process.diverted else result
+    return finish("as_strided_scatter", result, locals()) if process.finishing else result
 
 
 class FillBackward0(OperationNode):
@@ -490,7 +490,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("fill", result, (input, value)) if process.diverted else result
+    return finish("fill", result, (input, value)) if process.finishing else result
 
 
 class RefillNode(OperationNode):
@@ -521,7 +521,7 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("refill", result, (input, value)) if process.diverted else result
+    return finish("refill", result, (input, value)) if process.finishing else result
 
 
 def refill_(input: Tensor, value: Any) -> Tensor:
@@ -563,7 +563,7 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_value_dtype = value._array.dtype
-    return finish("fill_tensor", result, (input, value)) if process.diverted else result
+    return finish("fill_tensor", result, (input, value)) if process.finishing else result
 
 
 class RefillTensorNode(OperationNode):
@@ -600,7 +600,7 @@ def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_value_dtype = value._array.dtype
-    return finish("refill_tensor", result, (input, value)) if process.diverted else result
+    return finish("refill_tensor", result, (input, value)) if process.finishing else result
 
 
 def refill_tensor_(input: Tensor, value: Tensor) -> Tensor:
@@ -631,7 +631,7 @@ def zero(input: Tensor) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("zero", result, (input,)) if process.diverted else result
+    return finish("zero", result, (input,)) if process.finishing else result
 
 
 def zero_(input: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("linalg_det", result, (A,)) if process.diverted else result
+    return finish("linalg_det", result, (A,)) if process.finishing else result
 
 
 class LinalgSlogdetBackward0(OperationNode):
@@ -102,7 +102,7 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_sign = SavedOutput(sign, 0)
         node.saved_sign_version = 0
-    return finish("linalg_slogdet", (sign, logabsdet), (A,)) if process.diverted else (sign, logabsdet)
+    return finish("linalg_slogdet", (sign, logabsdet), (A,)) if process.finishing else (sign, logabsdet)
 
 
 class LinalgInvExBackward0(OperationNode):
@@ -135,7 +135,7 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
         inverse._requires_grad, inverse._edge = True, (node, 0)
         node.saved_inverse = SavedOutput(inverse, 0)
         node.saved_inverse_version = 0
-    return finish("linalg_inv_ex", (inverse, info), (A, check_errors)) if process.diverted else (inverse, info)
+    return finish("linalg_inv_ex", (inverse, info), (A, check_errors)) if process.finishing else (inverse, info)
 
 
 class LinalgPinvBackward0(OperationNode):
@@ -175,7 +175,7 @@ def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out
         node.saved_A_version = A._counter.value if A._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("linalg_pinv", result, (A, atol, rtol, hermitian)) if process.diverted else result
+    return finish("linalg_pinv", result, (A, atol, rtol, hermitian)) if process.finishing else result
 
 
 class LinalgMatrixExpBackward0(OperationNode):
@@ -207,7 +207,7 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_A = A
         node.saved_A_version = A._counter.value if A._counter is not None else 0
-    return finish("linalg_matrix_exp", result, (A,)) if process.diverted else result
+    return finish("linalg_matrix_exp", result, (A,)) if process.finishing else result
 
 
 def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out: Any = None) -> Tensor:
@@ -221,4 +221,4 @@ def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = Fa
         raise refuse("linalg_matrix_rank", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("linalg_matrix_rank", result, (input, atol, rtol, hermitian)) if process.diverted else result
+    return finish("linalg_matrix_rank", result, (input, atol, rtol, hermitian)) if process.finishing else result

@@ -78,7 +78,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_mat2 = mat2
             node.saved_mat2_version = mat2._counter.value if mat2._counter is not None else 0
-    return finish("mm", result, (input, mat2)) if process.diverted else result
+    return finish("mm", result, (input, mat2)) if process.finishing else result
 
 
 class BmmBackward0(OperationNode):
@@ -130,7 +130,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_mat2 = mat2
             node.saved_mat2_version = mat2._counter.value if mat2._counter is not None else 0
-    return finish("bmm", result, (input, mat2)) if process.diverted else result
+    return finish("bmm", result, (input, mat2)) if process.finishing else result
 
 
 class MvBackward0(OperationNode):
@@ -182,7 +182,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_vec = vec
             node.saved_vec_version = vec._counter.value if vec._counter is not None else 0
-    return finish("mv", result, (input, vec)) if process.diverted else result
+    return finish("mv", result, (input, vec)) if process.finishing else result
 
 
 class DotBackward0(OperationNode):
@@ -234,7 +234,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_tensor = tensor
             node.saved_tensor_version = tensor._counter.value if tensor._counter is not None else 0
-    return finish("dot", result, (input, tensor)) if process.diverted else result
+    return finish("dot", result, (input, tensor)) if process.finishing else result
 
 
 class VdotBackward0(OperationNode):
@@ -286,7 +286,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("vdot", result, (input, other)) if process.diverted else result
+    return finish("vdot", result, (input, other)) if process.finishing else result
 
 
 class OuterNode(OperationNode):
@@ -351,7 +351,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
             node.saved_vec2_version = vec2._counter.value if vec2._counter is not None else 0
         node.saved_input_dtype = input._array.dtype
         node.saved_vec2_dtype = vec2._array.dtype
-    return finish("outer", result, (input, vec2)) if process.diverted else result
+    return finish("outer", result, (input, vec2)) if process.finishing else result
 
 
 class MatmulBatchedNode(OperationNode):
@@ -408,7 +408,7 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
-    return finish("matmul_batched", result, (input, other)) if process.diverted else result
+    return finish("matmul_batched", result, (input, other)) if process.finishing else result
 
 
 class MatmulFlippedNode(OperationNode):
@@ -465,7 +465,7 @@ def matmul_flipped(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
-    return finish("matmul_flipped", result, (input, other)) if process.diverted else result
+    return finish("matmul_flipped", result, (input, other)) if process.finishing else result
 
 
 class TraceBackward0(OperationNode):
@@ -491,7 +491,7 @@ def trace(input: Tensor, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_shape = input._array.shape
-    return finish("trace", result, (input,)) if process.diverted else result
+    return finish("trace", result, (input,)) if process.finishing else result
 
 
 class LinalgCrossBackward0(OperationNode):
@@ -554,7 +554,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_other_shape = other._array.shape
-    return finish("linalg_cross", result, (input, other, dim)) if process.diverted else result
+    return finish("linalg_cross", result, (input, other, dim)) if process.finishing else result
 
 
 class AddmmBackward0(OperationNode):
@@ -631,7 +631,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-    return finish("addmm", result, (input, mat1, mat2, beta, alpha)) if process.diverted else result
+    return finish("addmm", result, (input, mat1, mat2, beta, alpha)) if process.finishing else result
 
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -711,7 +711,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-    return finish("addmv", result, (input, mat, vec, beta, alpha)) if process.diverted else result
+    return finish("addmv", result, (input, mat, vec, beta, alpha)) if process.finishing else result
 
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -803,7 +803,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
         node.saved_input_shape = input._array.shape
         node.saved_vec1_dtype = vec1._array.dtype
         node.saved_vec2_dtype = vec2._array.dtype
-    return finish("addr", result, (input, vec1, vec2, beta, alpha)) if process.diverted else result
+    return finish("addr", result, (input, vec1, vec2, beta, alpha)) if process.finishing else result
 
 
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -887,7 +887,7 @@ def baddbmm(
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-    return finish("baddbmm", result, (input, batch1, batch2, beta, alpha)) if process.diverted else result
+    return finish("baddbmm", result, (input, batch1, batch2, beta, alpha)) if process.finishing else result
 
 
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -970,7 +970,7 @@ def addbmm(
         node.saved_beta = beta
         node.saved_alpha = alpha
         node.saved_input_shape = input._array.shape
-    return finish("addbmm", result, (input, batch1, batch2, beta, alpha)) if process.diverted else result
+    return finish("addbmm", result, (input, batch1, batch2, beta, alpha)) if process.finishing else result
 
 
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -1038,7 +1038,7 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("linear_bias", result, (input, weight, bias)) if process.diverted else result
+    return finish("linear_bias", result, (input, weight, bias)) if process.finishing else result
 
 
 class LinearBiasFoldedNode(OperationNode):
@@ -1101,7 +1101,7 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("linear_bias_folded", result, (input, weight, bias)) if process.diverted else result
+    return finish("linear_bias_folded", result, (input, weight, bias)) if process.finishing else result
 
 
 class LinearBiasAddedNode(OperationNode):
@@ -1170,7 +1170,7 @@ def linear_bias_added(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any =
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_bias_shape = bias._array.shape
-    return finish("linear_bias_added", result, (input, weight, bias)) if process.diverted else result
+    return finish("linear_bias_added", result, (input, weight, bias)) if process.finishing else result
 
 
 class LinearProductNode(OperationNode):
@@ -1224,7 +1224,7 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("linear_product", result, (input, weight)) if process.diverted else result
+    return finish("linear_product", result, (input, weight)) if process.finishing else result
 
 
 class LinearProductFoldedNode(OperationNode):
@@ -1278,4 +1278,4 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
         if input._requires_grad:
             node.saved_weight = weight
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
-    return finish("linear_product_folded", result, (input, weight)) if process.diverted else result
+    return finish("linear_product_folded", result, (input, weight)) if process.finishing else result

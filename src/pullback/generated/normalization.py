@@ -112,7 +112,7 @@ def native_layer_norm(
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
         node.saved_rstd_version = 0
-    return finish("native_layer_norm", (result, mean, rstd), locals()) if process.diverted else (result, mean, rstd)
+    return finish("native_layer_norm", (result, mean, rstd), locals()) if process.finishing else (result, mean, rstd)
 
 
 class BatchNormTrainingNode(OperationNode):
@@ -198,7 +198,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         node.saved_rstd_version = 0
     return (
         finish("batch_norm_training", (result, mean, rstd, variance), locals())
-        if process.diverted
+        if process.finishing
         else (result, mean, rstd, variance)
     )
 
@@ -303,7 +303,7 @@ def batch_norm_evaluation(
             node.saved_running_var_version = running_var._counter.value if running_var._counter is not None else 0
         node.saved_eps = eps
         node.saved_weight_dtype = weight._array.dtype if weight is not None else None
-    return finish("batch_norm_evaluation", result, locals()) if process.diverted else result
+    return finish("batch_norm_evaluation", result, locals()) if process.finishing else result
 
 
 class NativeGroupNormBackward0(OperationNode):
@@ -399,7 +399,7 @@ def native_group_norm(
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
         node.saved_rstd_version = 0
-    return finish("native_group_norm", (result, mean, rstd), locals()) if process.diverted else (result, mean, rstd)
+    return finish("native_group_norm", (result, mean, rstd), locals()) if process.finishing else (result, mean, rstd)
 
 
 class RmsNormFusedNode(OperationNode):
@@ -462,4 +462,4 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
-    return finish("rms_norm_fused", result, (input, normalized_shape, weight, eps)) if process.diverted else result
+    return finish("rms_norm_fused", result, (input, normalized_shape, weight, eps)) if process.finishing else result

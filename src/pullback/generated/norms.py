@@ -89,7 +89,7 @@ def linalg_vector_norm(
         node.saved_keepdim = keepdim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("linalg_vector_norm", result, (input, ord, dim, keepdim, dtype)) if process.diverted else result
+    return finish("linalg_vector_norm", result, (input, ord, dim, keepdim, dtype)) if process.finishing else result
 
 
 class DivOrZeroBackward0(OperationNode):
@@ -156,7 +156,7 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("div_or_zero", result, (input, other)) if process.diverted else result
+    return finish("div_or_zero", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -232,7 +232,7 @@ def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("unit_or_zero", result, (input, other)) if process.diverted else result
+    return finish("unit_or_zero", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -278,7 +278,7 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_exponent = exponent
-    return finish("pow_or_zero", result, (input, exponent)) if process.diverted else result
+    return finish("pow_or_zero", result, (input, exponent)) if process.finishing else result
 
 
 class NormDimNode(OperationNode):
@@ -344,7 +344,7 @@ def norm_dim(
         node.saved_keepdim = keepdim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("norm_dim", result, (input, p, dim, keepdim)) if process.diverted else result
+    return finish("norm_dim", result, (input, p, dim, keepdim)) if process.finishing else result
 
 
 class DistBackward0(OperationNode):
@@ -416,7 +416,7 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
         node.saved_other_shape = other._array.shape
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("dist", result, (input, other, p)) if process.diverted else result
+    return finish("dist", result, (input, other, p)) if process.finishing else result
 
 
 class RenormBackward0(OperationNode):
@@ -462,7 +462,7 @@ def renorm(
         node.saved_p = p
         node.saved_dim = dim
         node.saved_maxnorm = maxnorm
-    return finish("renorm", result, (input, p, dim, maxnorm)) if process.diverted else result
+    return finish("renorm", result, (input, p, dim, maxnorm)) if process.finishing else result
 
 
 def renorm_(input: Tensor, p: Any, dim: Any = None, maxnorm: Any = None, *, axis: Any = None) -> Tensor:

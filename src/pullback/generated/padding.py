@@ -49,7 +49,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Scalar = 0) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_pad = pad
-    return finish("constant_pad_nd", result, (input, pad, value)) if process.diverted else result
+    return finish("constant_pad_nd", result, (input, pad, value)) if process.finishing else result
 
 
 class ReflectionPad1dNode(OperationNode):
@@ -95,7 +95,7 @@ def reflection_pad1d(input: Tensor, padding: Any) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-    return finish("reflection_pad1d", result, (input, padding)) if process.diverted else result
+    return finish("reflection_pad1d", result, (input, padding)) if process.finishing else result
 
 
 class ReplicationPad1dNode(OperationNode):
@@ -141,7 +141,7 @@ def replication_pad1d(input: Tensor, padding: Any) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-    return finish("replication_pad1d", result, (input, padding)) if process.diverted else result
+    return finish("replication_pad1d", result, (input, padding)) if process.finishing else result
 
 
 class ReflectionPad2dNode(OperationNode):
@@ -187,7 +187,7 @@ def reflection_pad2d(input: Tensor, padding: Any) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-    return finish("reflection_pad2d", result, (input, padding)) if process.diverted else result
+    return finish("reflection_pad2d", result, (input, padding)) if process.finishing else result
 
 
 class ReplicationPad2dNode(OperationNode):
@@ -233,7 +233,7 @@ def replication_pad2d(input: Tensor, padding: Any) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-    return finish("replication_pad2d", result, (input, padding)) if process.diverted else result
+    return finish("replication_pad2d", result, (input, padding)) if process.finishing else result
 
 
 class ReflectionPad3dNode(OperationNode):
@@ -279,7 +279,7 @@ def reflection_pad3d(input: Tensor, padding: Any) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-    return finish("reflection_pad3d", result, (input, padding)) if process.diverted else result
+    return finish("reflection_pad3d", result, (input, padding)) if process.finishing else result
 
 
 class ReplicationPad3dNode(OperationNode):
@@ -325,7 +325,7 @@ def replication_pad3d(input: Tensor, padding: Any) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_padding = padding
         node.saved_input_shape = input._array.shape
-    return finish("replication_pad3d", result, (input, padding)) if process.diverted else result
+    return finish("replication_pad3d", result, (input, padding)) if process.finishing else result
 
 
 class EdgePadBackward0(OperationNode):
@@ -358,7 +358,7 @@ def edge_pad(input: Tensor, pad: Any, mode: str) -> Tensor:
         node.saved_pad = pad
         node.saved_mode = mode
         node.saved_input_shape = input._array.shape
-    return finish("edge_pad", result, (input, pad, mode)) if process.diverted else result
+    return finish("edge_pad", result, (input, pad, mode)) if process.finishing else result
 
 
 class EdgePadBackBackward0(OperationNode):
@@ -390,4 +390,4 @@ def edge_pad_back(input: Tensor, sizes: Any, pad: Any, mode: str) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_pad = pad
         node.saved_mode = mode
-    return finish("edge_pad_back", result, (input, sizes, pad, mode)) if process.diverted else result
+    return finish("edge_pad_back", result, (input, sizes, pad, mode)) if process.finishing else result

@@ -78,7 +78,7 @@ def max_pool2d_with_indices(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("max_pool2d_with_indices", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("max_pool2d_with_indices", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class MaxPool3dWithIndicesNode(OperationNode):
@@ -131,7 +131,7 @@ def max_pool3d_with_indices(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("max_pool3d_with_indices", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("max_pool3d_with_indices", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class PutInPlanesNode(OperationNode):
@@ -170,7 +170,7 @@ def put_in_planes(input: Tensor, indices: Tensor, sizes: Any) -> Tensor:
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_sizes = sizes
-    return finish("put_in_planes", result, (input, indices, sizes)) if process.diverted else result
+    return finish("put_in_planes", result, (input, indices, sizes)) if process.finishing else result
 
 
 class TakeFromPlanesBackward0(OperationNode):
@@ -210,7 +210,7 @@ def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
         node.saved_dims = dims
         node.saved_input_shape = input._array.shape
-    return finish("take_from_planes", result, (input, indices, dims)) if process.diverted else result
+    return finish("take_from_planes", result, (input, indices, dims)) if process.finishing else result
 
 
 class AvgPool2dNode(OperationNode):
@@ -293,7 +293,7 @@ def avg_pool2d(
         node.saved_count_include_pad = count_include_pad
         node.saved_divisor_override = divisor_override
         node.saved_input_shape = input._array.shape
-    return finish("avg_pool2d", result, locals()) if process.diverted else result
+    return finish("avg_pool2d", result, locals()) if process.finishing else result
 
 
 class AvgPool3dNode(OperationNode):
@@ -376,7 +376,7 @@ def avg_pool3d(
         node.saved_count_include_pad = count_include_pad
         node.saved_divisor_override = divisor_override
         node.saved_input_shape = input._array.shape
-    return finish("avg_pool3d", result, locals()) if process.diverted else result
+    return finish("avg_pool3d", result, locals()) if process.finishing else result
 
 
 class AvgPoolBackNode(OperationNode):
@@ -446,4 +446,4 @@ def avg_pool_back(
         node.saved_ceil_mode = ceil_mode
         node.saved_count_include_pad = count_include_pad
         node.saved_divisor_override = divisor_override
-    return finish("avg_pool_back", result, locals()) if process.diverted else result
+    return finish("avg_pool_back", result, locals()) if process.finishing else result

@@ -66,7 +66,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("adaptive_max_pool2d", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("adaptive_max_pool2d", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class AdaptiveMaxPool3dNode(OperationNode):
@@ -112,7 +112,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("adaptive_max_pool3d", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("adaptive_max_pool3d", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class FractionalMaxPool2dNode(OperationNode):
@@ -161,7 +161,7 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("fractional_max_pool2d", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("fractional_max_pool2d", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class FractionalMaxPool3dNode(OperationNode):
@@ -210,7 +210,7 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("fractional_max_pool3d", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("fractional_max_pool3d", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class MaxUnpool2dNode(OperationNode):
@@ -247,7 +247,7 @@ def max_unpool2d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-    return finish("max_unpool2d", result, (input, indices, output_size)) if process.diverted else result
+    return finish("max_unpool2d", result, (input, indices, output_size)) if process.finishing else result
 
 
 class MaxUnpool3dNode(OperationNode):
@@ -284,4 +284,4 @@ def max_unpool3d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_indices = indices
         node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-    return finish("max_unpool3d", result, (input, indices, output_size)) if process.diverted else result
+    return finish("max_unpool3d", result, (input, indices, output_size)) if process.finishing else result

@@ -47,7 +47,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dims = dims
-    return finish("flip", result, (input, dims)) if process.diverted else result
+    return finish("flip", result, (input, dims)) if process.finishing else result
 
 
 class RollBackward0(OperationNode):
@@ -80,7 +80,7 @@ def roll(input: Tensor, shifts: Any, dims: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_shifts = shifts
         node.saved_dims = dims
-    return finish("roll", result, (input, shifts, dims)) if process.diverted else result
+    return finish("roll", result, (input, shifts, dims)) if process.finishing else result
 
 
 class Rot90Backward0(OperationNode):
@@ -113,7 +113,7 @@ def rot90(input: Tensor, k: int, dims: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_k = k
         node.saved_dims = dims
-    return finish("rot90", result, (input, k, dims)) if process.diverted else result
+    return finish("rot90", result, (input, k, dims)) if process.finishing else result
 
 
 class RepeatBackward0(OperationNode):
@@ -146,7 +146,7 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_repeats = repeats
         node.saved_input_shape = input._array.shape
-    return finish("repeat", result, (input, repeats)) if process.diverted else result
+    return finish("repeat", result, (input, repeats)) if process.finishing else result
 
 
 class TrilBackward0(OperationNode):
@@ -177,7 +177,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_diagonal = diagonal
-    return finish("tril", result, (input, diagonal)) if process.diverted else result
+    return finish("tril", result, (input, diagonal)) if process.finishing else result
 
 
 def tril_(input: Tensor, diagonal: Any = 0) -> Tensor:
@@ -213,7 +213,7 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_diagonal = diagonal
-    return finish("triu", result, (input, diagonal)) if process.diverted else result
+    return finish("triu", result, (input, diagonal)) if process.finishing else result
 
 
 def triu_(input: Tensor, diagonal: Any = 0) -> Tensor:
@@ -252,4 +252,4 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         node.saved_offset = offset
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
-    return finish("diag_embed", result, (input, offset, dim1, dim2)) if process.diverted else result
+    return finish("diag_embed", result, (input, offset, dim1, dim2)) if process.finishing else result

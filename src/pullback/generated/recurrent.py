@@ -214,7 +214,7 @@ def lstm_layer(
         node.saved_cell_before_version = 0
     return (
         finish("lstm_layer", (output, hidden, cell, gates, hidden_before, cell_before), locals())
-        if process.diverted
+        if process.finishing
         else (output, hidden, cell, gates, hidden_before, cell_before)
     )
 
@@ -397,7 +397,7 @@ def gru_layer(
         node.saved_hidden_before_version = 0
     return (
         finish("gru_layer", (output, hidden, gates, recurrent_n, hidden_before), locals())
-        if process.diverted
+        if process.finishing
         else (output, hidden, gates, recurrent_n, hidden_before)
     )
 
@@ -562,6 +562,6 @@ def rnn_layer(
         node.saved_hidden_before_version = 0
     return (
         finish("rnn_layer", (output, hidden, hidden_before), locals())
-        if process.diverted
+        if process.finishing
         else (output, hidden, hidden_before)
     )

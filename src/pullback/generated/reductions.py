@@ -54,7 +54,7 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("sum_all", result, (input, dtype)) if process.diverted else result
+    return finish("sum_all", result, (input, dtype)) if process.finishing else result
 
 
 class SumNode(OperationNode):
@@ -110,7 +110,7 @@ def sum(
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("sum", result, (input, dim, keepdim, dtype)) if process.diverted else result
+    return finish("sum", result, (input, dim, keepdim, dtype)) if process.finishing else result
 
 
 class MeanAllNode(OperationNode):
@@ -144,7 +144,7 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("mean_all", result, (input, dtype)) if process.diverted else result
+    return finish("mean_all", result, (input, dtype)) if process.finishing else result
 
 
 class MeanNode(OperationNode):
@@ -200,7 +200,7 @@ def mean(
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("mean", result, (input, dim, keepdim, dtype)) if process.diverted else result
+    return finish("mean", result, (input, dim, keepdim, dtype)) if process.finishing else result
 
 
 class ProdAllNode(OperationNode):
@@ -237,7 +237,7 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("prod_all", result, (input, dtype)) if process.diverted else result
+    return finish("prod_all", result, (input, dtype)) if process.finishing else result
 
 
 class ProdNode(OperationNode):
@@ -291,7 +291,7 @@ def prod(
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-    return finish("prod", result, (input, dim, keepdim, dtype)) if process.diverted else result
+    return finish("prod", result, (input, dim, keepdim, dtype)) if process.finishing else result
 
 
 class NansumBackward0(OperationNode):
@@ -357,7 +357,7 @@ def nansum(
         node.saved_keepdim = keepdim
         node.saved_input_dtype = input._array.dtype
         node.saved_input_shape = input._array.shape
-    return finish("nansum", result, (input, dim, keepdim, dtype)) if process.diverted else result
+    return finish("nansum", result, (input, dim, keepdim, dtype)) if process.finishing else result
 
 
 def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
@@ -368,7 +368,7 @@ def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = not_nan_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("not_nan", result, (input,)) if process.diverted else result
+    return finish("not_nan", result, (input,)) if process.finishing else result
 
 
 def count_not_nan(
@@ -389,7 +389,7 @@ def count_not_nan(
         raise refuse("count_not_nan", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("count_not_nan", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("count_not_nan", result, (input, dim, keepdim)) if process.finishing else result
 
 
 def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
@@ -406,7 +406,7 @@ def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor
         raise refuse("count_nonzero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("count_nonzero", result, (input, dim)) if process.diverted else result
+    return finish("count_nonzero", result, (input, dim)) if process.finishing else result
 
 
 def any(
@@ -427,7 +427,7 @@ def any(
         raise refuse("any", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("any", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("any", result, (input, dim, keepdim)) if process.finishing else result
 
 
 def all(
@@ -448,4 +448,4 @@ def all(
         raise refuse("all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("all", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("all", result, (input, dim, keepdim)) if process.finishing else result

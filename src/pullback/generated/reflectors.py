@@ -64,7 +64,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_tau = tau
         node.saved_tau_version = tau._counter.value if tau._counter is not None else 0
-    return finish("linalg_householder_product", result, (input, tau)) if process.diverted else result
+    return finish("linalg_householder_product", result, (input, tau)) if process.finishing else result
 
 
 class OrmqrBackward0(OperationNode):
@@ -140,4 +140,4 @@ def ormqr(
             node.saved_input3_version = input3._counter.value if input3._counter is not None else 0
         node.saved_left = left
         node.saved_transpose = transpose
-    return finish("ormqr", result, (input, input2, input3, left, transpose)) if process.diverted else result
+    return finish("ormqr", result, (input, input2, input3, left, transpose)) if process.finishing else result

@@ -58,7 +58,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("floor", result, (input,)) if process.diverted else result
+    return finish("floor", result, (input,)) if process.finishing else result
 
 
 def floor_(input: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("ceil", result, (input,)) if process.diverted else result
+    return finish("ceil", result, (input,)) if process.finishing else result
 
 
 def ceil_(input: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("trunc", result, (input,)) if process.diverted else result
+    return finish("trunc", result, (input,)) if process.finishing else result
 
 
 def trunc_(input: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("round", result, (input,)) if process.diverted else result
+    return finish("round", result, (input,)) if process.finishing else result
 
 
 def round_(input: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("round_decimals", result, (input, decimals)) if process.diverted else result
+    return finish("round_decimals", result, (input, decimals)) if process.finishing else result
 
 
 def round_decimals_(input: Tensor, decimals: Any) -> Tensor:
@@ -217,7 +217,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("frac", result, (input,)) if process.diverted else result
+    return finish("frac", result, (input,)) if process.finishing else result
 
 
 def frac_(input: Tensor) -> Tensor:
@@ -248,7 +248,7 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("sign", result, (input,)) if process.diverted else result
+    return finish("sign", result, (input,)) if process.finishing else result
 
 
 def sign_(input: Tensor) -> Tensor:
@@ -264,7 +264,7 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = signbit_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("signbit", result, (input,)) if process.diverted else result
+    return finish("signbit", result, (input,)) if process.finishing else result
 
 
 @native
@@ -332,7 +332,7 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("copysign", result, (input, other)) if process.diverted else result
+    return finish("copysign", result, (input, other)) if process.finishing else result
 
 
 def copysign_(input: Tensor, other: Tensor) -> Tensor:
@@ -403,7 +403,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("copysign_scalar", result, (input, other)) if process.diverted else result
+    return finish("copysign_scalar", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -472,7 +472,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if input._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("nextafter", result, (input, other)) if process.diverted else result
+    return finish("nextafter", result, (input, other)) if process.finishing else result
 
 
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
@@ -518,7 +518,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
         mantissa._requires_grad, mantissa._edge = True, (node, 0)
         node.saved_exponent = SavedOutput(exponent, 1)
         node.saved_exponent_version = 0
-    return finish("frexp", (mantissa, exponent), (input,)) if process.diverted else (mantissa, exponent)
+    return finish("frexp", (mantissa, exponent), (input,)) if process.finishing else (mantissa, exponent)
 
 
 @native
@@ -591,7 +591,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("ldexp", result, (input, other)) if process.diverted else result
+    return finish("ldexp", result, (input, other)) if process.finishing else result
 
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
@@ -625,7 +625,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
         node.operation, node.output_count = "aten::heaviside", 1
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("heaviside", result, (input, values)) if process.diverted else result
+    return finish("heaviside", result, (input, values)) if process.finishing else result
 
 
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
@@ -655,4 +655,4 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("zeros_of", result, (input,)) if process.diverted else result
+    return finish("zeros_of", result, (input,)) if process.finishing else result

@@ -54,7 +54,7 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
-    return finish("cumsum", result, (input, dim, dtype)) if process.diverted else result
+    return finish("cumsum", result, (input, dim, dtype)) if process.finishing else result
 
 
 def cumsum_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
@@ -93,7 +93,7 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
-    return finish("reversed_cumsum", result, (input, dim)) if process.diverted else result
+    return finish("reversed_cumsum", result, (input, dim)) if process.finishing else result
 
 
 class CumprodBackward0(OperationNode):
@@ -138,7 +138,7 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_input_dtype = input._array.dtype
-    return finish("cumprod", result, (input, dim, dtype)) if process.diverted else result
+    return finish("cumprod", result, (input, dim, dtype)) if process.finishing else result
 
 
 def cumprod_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
@@ -189,7 +189,7 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("cummax", (values, indices), (input, dim)) if process.diverted else (values, indices)
+    return finish("cummax", (values, indices), (input, dim)) if process.finishing else (values, indices)
 
 
 class CumminBackward0(OperationNode):
@@ -233,7 +233,7 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("cummin", (values, indices), (input, dim)) if process.diverted else (values, indices)
+    return finish("cummin", (values, indices), (input, dim)) if process.finishing else (values, indices)
 
 
 class LogcumsumexpBackward0(OperationNode):
@@ -278,4 +278,4 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
         node.saved_dim = dim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("logcumsumexp", result, (input, dim)) if process.diverted else result
+    return finish("logcumsumexp", result, (input, dim)) if process.finishing else result

@@ -92,7 +92,7 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
         node.saved_dims = dims
         node.saved_accumulate = accumulate
         node.saved_values_shape = values._array.shape
-    return finish("index_put", result, (input, indices, dims, values, accumulate)) if process.diverted else result
+    return finish("index_put", result, (input, indices, dims, values, accumulate)) if process.finishing else result
 
 
 def index_put_(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate: Any = False) -> Tensor:
@@ -163,7 +163,7 @@ def scatter(
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_src_shape = src._array.shape
-    return finish("scatter", result, (input, dim, index, src)) if process.diverted else result
+    return finish("scatter", result, (input, dim, index, src)) if process.finishing else result
 
 
 def scatter_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, axis: Any = None) -> Tensor:
@@ -223,7 +223,7 @@ def scatter_value(
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
-    return finish("scatter_value", result, (input, dim, index, value)) if process.diverted else result
+    return finish("scatter_value", result, (input, dim, index, value)) if process.finishing else result
 
 
 def scatter_value_(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None) -> Tensor:
@@ -291,7 +291,7 @@ def scatter_add(
             node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_src_shape = src._array.shape
-    return finish("scatter_add", result, (input, dim, index, src)) if process.diverted else result
+    return finish("scatter_add", result, (input, dim, index, src)) if process.finishing else result
 
 
 def scatter_add_(input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, axis: Any = None) -> Tensor:
@@ -328,7 +328,7 @@ def pad_to(input: Tensor, shape: Any) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_shape = input._array.shape
-    return finish("pad_to", result, (input, shape)) if process.diverted else result
+    return finish("pad_to", result, (input, shape)) if process.finishing else result
 
 
 class ScatterReduceBackward0(OperationNode):
@@ -447,7 +447,7 @@ def scatter_reduce(
         node.saved_include_self = include_self
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("scatter_reduce", result, locals()) if process.diverted else result
+    return finish("scatter_reduce", result, locals()) if process.finishing else result
 
 
 def scatter_reduce_(
@@ -535,7 +535,7 @@ def index_add(
         node.saved_dim = dim
         node.saved_alpha = alpha
         node.saved_source_shape = source._array.shape
-    return finish("index_add", result, (input, dim, index, source, alpha)) if process.diverted else result
+    return finish("index_add", result, (input, dim, index, source, alpha)) if process.finishing else result
 
 
 def index_add_(
@@ -611,7 +611,7 @@ def index_copy(
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_source_shape = source._array.shape
-    return finish("index_copy", result, (input, dim, index, source)) if process.diverted else result
+    return finish("index_copy", result, (input, dim, index, source)) if process.finishing else result
 
 
 def index_copy_(input: Tensor, dim: Any = None, index: Any = None, source: Any = None, *, axis: Any = None) -> Tensor:
@@ -669,7 +669,7 @@ def index_fill(
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
-    return finish("index_fill", result, (input, dim, index, value)) if process.diverted else result
+    return finish("index_fill", result, (input, dim, index, value)) if process.finishing else result
 
 
 def index_fill_(input: Tensor, dim: Any = None, index: Any = None, value: Any = None, *, axis: Any = None) -> Tensor:
@@ -751,7 +751,7 @@ def index_fill_tensor(
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
         node.saved_value_dtype = value._array.dtype
-    return finish("index_fill_tensor", result, (input, dim, index, value)) if process.diverted else result
+    return finish("index_fill_tensor", result, (input, dim, index, value)) if process.finishing else result
 
 
 def index_fill_tensor_(
@@ -879,7 +879,7 @@ def index_reduce(
         node.saved_include_self = include_self
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("index_reduce", result, locals()) if process.diverted else result
+    return finish("index_reduce", result, locals()) if process.finishing else result
 
 
 def index_reduce_(
@@ -958,7 +958,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         node.saved_accumulate = accumulate
         node.saved_index_shape = index._array.shape
         node.saved_source_shape = source._array.shape
-    return finish("put", result, (input, index, source, accumulate)) if process.diverted else result
+    return finish("put", result, (input, index, source, accumulate)) if process.finishing else result
 
 
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Any = False) -> Tensor:
@@ -974,7 +974,7 @@ def ones_in_shape_of(input: Tensor) -> Tensor:
     computed: Any = ones_in_shape_of_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("ones_in_shape_of", result, (input,)) if process.diverted else result
+    return finish("ones_in_shape_of", result, (input,)) if process.finishing else result
 
 
 def is_zero(input: Tensor) -> Tensor:
@@ -985,7 +985,7 @@ def is_zero(input: Tensor) -> Tensor:
     computed: Any = is_zero_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("is_zero", result, (input,)) if process.diverted else result
+    return finish("is_zero", result, (input,)) if process.finishing else result
 
 
 def is_one(input: Tensor) -> Tensor:
@@ -996,7 +996,7 @@ def is_one(input: Tensor) -> Tensor:
     computed: Any = is_one_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("is_one", result, (input,)) if process.diverted else result
+    return finish("is_one", result, (input,)) if process.finishing else result
 
 
 def is_false(input: Tensor) -> Tensor:
@@ -1007,7 +1007,7 @@ def is_false(input: Tensor) -> Tensor:
     computed: Any = is_false_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("is_false", result, (input,)) if process.diverted else result
+    return finish("is_false", result, (input,)) if process.finishing else result
 
 
 def both(input: Tensor, other: Tensor) -> Tensor:
@@ -1021,7 +1021,7 @@ def both(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("both", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("both", result, (input, other)) if process.diverted else result
+    return finish("both", result, (input, other)) if process.finishing else result
 
 
 def equal_as(input: Tensor, other: Tensor) -> Tensor:
@@ -1035,7 +1035,7 @@ def equal_as(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("equal_as", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("equal_as", result, (input, other)) if process.diverted else result
+    return finish("equal_as", result, (input, other)) if process.finishing else result
 
 
 def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
@@ -1051,7 +1051,7 @@ def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("distinct_positions", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("distinct_positions", result, (index, shape, dim)) if process.diverted else result
+    return finish("distinct_positions", result, (index, shape, dim)) if process.finishing else result
 
 
 def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
@@ -1067,7 +1067,7 @@ def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("positive_index", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("positive_index", result, (index, shape, dim)) if process.diverted else result
+    return finish("positive_index", result, (index, shape, dim)) if process.finishing else result
 
 
 def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
@@ -1083,4 +1083,4 @@ def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("expand_index", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("expand_index", result, (index, shape, dim)) if process.diverted else result
+    return finish("expand_index", result, (index, shape, dim)) if process.finishing else result

@@ -60,7 +60,7 @@ def unique(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, inverse, counts))
         output._requires_grad, output._edge = True, (node, 0)
-    return finish("unique", (output, inverse, counts), locals()) if process.diverted else (output, inverse, counts)
+    return finish("unique", (output, inverse, counts), locals()) if process.finishing else (output, inverse, counts)
 
 
 class UniqueConsecutiveBackward0(OperationNode):
@@ -105,7 +105,7 @@ def unique_consecutive(
         output._requires_grad, output._edge = True, (node, 0)
     return (
         finish("unique_consecutive", (output, inverse, counts), locals())
-        if process.diverted
+        if process.finishing
         else (output, inverse, counts)
     )
 
@@ -126,7 +126,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise refuse("bincount", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bincount", result, (input, weights, minlength)) if process.diverted else result
+    return finish("bincount", result, (input, weights, minlength)) if process.finishing else result
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Tensor:
@@ -143,4 +143,4 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         raise refuse("histc", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("histc", result, (input, bins, min, max)) if process.diverted else result
+    return finish("histc", result, (input, bins, min, max)) if process.finishing else result

@@ -52,7 +52,7 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("clone", result, (input,)) if process.diverted else result
+    return finish("clone", result, (input,)) if process.finishing else result
 
 
 class CopyToNode(OperationNode):
@@ -80,7 +80,7 @@ def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("copy_to", result, (input, order)) if process.diverted else result
+    return finish("copy_to", result, (input, order)) if process.finishing else result
 
 
 class ContiguousCopyNode(OperationNode):
@@ -108,7 +108,7 @@ def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("contiguous_copy", result, (input, order)) if process.diverted else result
+    return finish("contiguous_copy", result, (input, order)) if process.finishing else result
 
 
 class ToCopyBackward0(OperationNode):
@@ -138,7 +138,7 @@ def to_copy(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
-    return finish("to_copy", result, (input, dtype)) if process.diverted else result
+    return finish("to_copy", result, (input, dtype)) if process.finishing else result
 
 
 def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
@@ -153,7 +153,7 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         raise refuse("to_integer", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("to_integer", result, (input, dtype)) if process.diverted else result
+    return finish("to_integer", result, (input, dtype)) if process.finishing else result
 
 
 class CopyNode(OperationNode):
@@ -194,7 +194,7 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
-    return finish("copy", result, (input, src)) if process.diverted else result
+    return finish("copy", result, (input, src)) if process.finishing else result
 
 
 def copy_(input: Tensor, src: Tensor) -> Tensor:
@@ -214,7 +214,7 @@ def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
         raise refuse("zeros_in_shape", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("zeros_in_shape", result, (input, shape)) if process.diverted else result
+    return finish("zeros_in_shape", result, (input, shape)) if process.finishing else result
 
 
 def zeros_in_shape_of(input: Tensor) -> Tensor:
@@ -225,7 +225,7 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
     computed: Any = zeros_in_shape_of_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("zeros_in_shape_of", result, (input,)) if process.diverted else result
+    return finish("zeros_in_shape_of", result, (input,)) if process.finishing else result
 
 
 class AliasBackward0(OperationNode):
@@ -249,7 +249,7 @@ def alias(input: Tensor) -> Tensor:
         node: Any = new_node(AliasBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
-    return finish("alias", result, (input,)) if process.diverted else result
+    return finish("alias", result, (input,)) if process.finishing else result
 
 
 class ViewBackward0(OperationNode):
@@ -279,7 +279,7 @@ def view(input: Tensor, size: Any) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_input_shape = input._array.shape
-    return finish("view", result, (input, size)) if process.diverted else result
+    return finish("view", result, (input, size)) if process.finishing else result
 
 
 class UnsafeViewBackward0(OperationNode):
@@ -309,7 +309,7 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_shape = input._array.shape
-    return finish("unsafe_view", result, (input, size)) if process.diverted else result
+    return finish("unsafe_view", result, (input, size)) if process.finishing else result
 
 
 class ExpandBackward0(OperationNode):
@@ -339,7 +339,7 @@ def expand(input: Tensor, size: Any) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_input_shape = input._array.shape
-    return finish("expand", result, (input, size)) if process.diverted else result
+    return finish("expand", result, (input, size)) if process.finishing else result
 
 
 class TransposeBackward0(OperationNode):
@@ -371,7 +371,7 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
         attach_view(node, result)
         node.saved_dim0 = dim0
         node.saved_dim1 = dim1
-    return finish("transpose", result, (input, dim0, dim1)) if process.diverted else result
+    return finish("transpose", result, (input, dim0, dim1)) if process.finishing else result
 
 
 class PermuteBackward0(OperationNode):
@@ -401,7 +401,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_dims = dims
-    return finish("permute", result, (input, dims)) if process.diverted else result
+    return finish("permute", result, (input, dims)) if process.finishing else result
 
 
 class TBackward0(OperationNode):
@@ -425,7 +425,7 @@ def t(input: Tensor) -> Tensor:
         node: Any = new_node(TBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
-    return finish("t", result, (input,)) if process.diverted else result
+    return finish("t", result, (input,)) if process.finishing else result
 
 
 class UnsqueezeBackward0(OperationNode):
@@ -455,7 +455,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_input_shape = input._array.shape
-    return finish("unsqueeze", result, (input, dim)) if process.diverted else result
+    return finish("unsqueeze", result, (input, dim)) if process.finishing else result
 
 
 class SqueezeBackward0(OperationNode):
@@ -481,7 +481,7 @@ def squeeze(input: Tensor) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_input_shape = input._array.shape
-    return finish("squeeze", result, (input,)) if process.diverted else result
+    return finish("squeeze", result, (input,)) if process.finishing else result
 
 
 class SqueezeDimNode(OperationNode):
@@ -514,7 +514,7 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_input_shape = input._array.shape
-    return finish("squeeze_dim", result, (input, dim)) if process.diverted else result
+    return finish("squeeze_dim", result, (input, dim)) if process.finishing else result
 
 
 class SqueezeDimsNode(OperationNode):
@@ -545,7 +545,7 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_input_shape = input._array.shape
-    return finish("squeeze_dims", result, (input, dim)) if process.diverted else result
+    return finish("squeeze_dims", result, (input, dim)) if process.finishing else result
 
 
 class DiagonalBackward0(OperationNode):
@@ -583,7 +583,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
         node.saved_input_shape = input._array.shape
-    return finish("diagonal", result, (input, offset, dim1, dim2)) if process.diverted else result
+    return finish("diagonal", result, (input, offset, dim1, dim2)) if process.finishing else result
 
 
 class UnfoldBackward0(OperationNode):
@@ -623,7 +623,7 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
         node.saved_size = size
         node.saved_step = step
         node.saved_input_shape = input._array.shape
-    return finish("unfold", result, (input, dimension, size, step)) if process.diverted else result
+    return finish("unfold", result, (input, dimension, size, step)) if process.finishing else result
 
 
 class AsStridedBackward0(OperationNode):
@@ -677,7 +677,7 @@ def as_strided(
         node.saved_input_stride = input_stride
         node.saved_input_offset = input_offset
         node.saved_input_shape = input._array.shape
-    return finish("as_strided", result, locals()) if process.diverted else result
+    return finish("as_strided", result, locals()) if process.finishing else result
 
 
 class ViewAsRealBackward0(OperationNode):
@@ -701,7 +701,7 @@ def view_as_real(input: Tensor) -> Tensor:
         node: Any = new_node(ViewAsRealBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
-    return finish("view_as_real", result, (input,)) if process.diverted else result
+    return finish("view_as_real", result, (input,)) if process.finishing else result
 
 
 class ViewAsComplexBackward0(OperationNode):
@@ -725,4 +725,4 @@ def view_as_complex(input: Tensor) -> Tensor:
         node: Any = new_node(ViewAsComplexBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
-    return finish("view_as_complex", result, (input,)) if process.diverted else result
+    return finish("view_as_complex", result, (input,)) if process.finishing else result

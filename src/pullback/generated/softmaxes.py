@@ -56,7 +56,7 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
         node.saved_dim = dim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("softmax", result, (input, dim)) if process.diverted else result
+    return finish("softmax", result, (input, dim)) if process.finishing else result
 
 
 class LogSoftmaxBackward0(OperationNode):
@@ -97,7 +97,7 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
         node.saved_dim = dim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("log_softmax", result, (input, dim)) if process.diverted else result
+    return finish("log_softmax", result, (input, dim)) if process.finishing else result
 
 
 class LogsumexpBackward0(OperationNode):
@@ -147,4 +147,4 @@ def logsumexp(
         node.saved_keepdim = keepdim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("logsumexp", result, (input, dim, keepdim)) if process.diverted else result
+    return finish("logsumexp", result, (input, dim, keepdim)) if process.finishing else result

@@ -86,7 +86,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
         node.saved_B_shape = B._array.shape
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("linalg_solve_ex", (result, info), (A, B, left, check_errors)) if process.diverted else (result, info)
+    return finish("linalg_solve_ex", (result, info), locals()) if process.finishing else (result, info)
 
 
 class CholeskySolveBackward0(OperationNode):
@@ -148,7 +148,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False, *, out: A
         node.saved_input2_shape = input2._array.shape
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("cholesky_solve", result, (input, input2, upper)) if process.diverted else result
+    return finish("cholesky_solve", result, (input, input2, upper)) if process.finishing else result
 
 
 class CholeskyInverseBackward0(OperationNode):
@@ -187,7 +187,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
         node.saved_upper = upper
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("cholesky_inverse", result, (input, upper)) if process.diverted else result
+    return finish("cholesky_inverse", result, (input, upper)) if process.finishing else result
 
 
 class LinalgLstsqBackward0(OperationNode):
@@ -277,6 +277,6 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
         node.saved_solution_version = 0
     return (
         finish("linalg_lstsq", (solution, residuals, rank, singular_values), locals())
-        if process.diverted
+        if process.finishing
         else (solution, residuals, rank, singular_values)
     )

@@ -63,7 +63,7 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("sort", (values, indices), (input, dim, descending)) if process.diverted else (values, indices)
+    return finish("sort", (values, indices), (input, dim, descending)) if process.finishing else (values, indices)
 
 
 class SortStableNode(OperationNode):
@@ -116,7 +116,7 @@ def sort_stable(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("sort_stable", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("sort_stable", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = None, axis: Any = None) -> Tensor:
@@ -133,7 +133,7 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
         raise refuse("argsort", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("argsort", result, (input, dim, descending)) if process.diverted else result
+    return finish("argsort", result, (input, dim, descending)) if process.finishing else result
 
 
 class TopkBackward0(OperationNode):
@@ -193,7 +193,7 @@ def topk(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("topk", (values, indices), locals()) if process.diverted else (values, indices)
+    return finish("topk", (values, indices), locals()) if process.finishing else (values, indices)
 
 
 class KthvalueBackward0(OperationNode):
@@ -252,7 +252,7 @@ def kthvalue(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("kthvalue", (values, indices), (input, k, dim, keepdim)) if process.diverted else (values, indices)
+    return finish("kthvalue", (values, indices), (input, k, dim, keepdim)) if process.finishing else (values, indices)
 
 
 class MedianAllNode(OperationNode):
@@ -291,7 +291,7 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("median_all", result, (input,)) if process.diverted else result
+    return finish("median_all", result, (input,)) if process.finishing else result
 
 
 class NanmedianAllNode(OperationNode):
@@ -330,7 +330,7 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("nanmedian_all", result, (input,)) if process.diverted else result
+    return finish("nanmedian_all", result, (input,)) if process.finishing else result
 
 
 class MedianDimNode(OperationNode):
@@ -382,7 +382,7 @@ def median_dim(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("median_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
+    return finish("median_dim", (values, indices), (input, dim, keepdim)) if process.finishing else (values, indices)
 
 
 class NanmedianDimNode(OperationNode):
@@ -434,7 +434,7 @@ def nanmedian_dim(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("nanmedian_dim", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
+    return finish("nanmedian_dim", (values, indices), (input, dim, keepdim)) if process.finishing else (values, indices)
 
 
 class ModeBackward0(OperationNode):
@@ -485,4 +485,4 @@ def mode(
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
-    return finish("mode", (values, indices), (input, dim, keepdim)) if process.diverted else (values, indices)
+    return finish("mode", (values, indices), (input, dim, keepdim)) if process.finishing else (values, indices)

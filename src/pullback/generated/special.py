@@ -102,7 +102,7 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("erf", result, (input,)) if process.diverted else result
+    return finish("erf", result, (input,)) if process.finishing else result
 
 
 def erf_(input: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("erfc", result, (input,)) if process.diverted else result
+    return finish("erfc", result, (input,)) if process.finishing else result
 
 
 def erfc_(input: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ def erfcx(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("erfcx", result, (input,)) if process.diverted else result
+    return finish("erfcx", result, (input,)) if process.finishing else result
 
 
 @native
@@ -241,7 +241,7 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("erfinv", result, (input,)) if process.diverted else result
+    return finish("erfinv", result, (input,)) if process.finishing else result
 
 
 def erfinv_(input: Tensor) -> Tensor:
@@ -287,7 +287,7 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("ndtr", result, (input,)) if process.diverted else result
+    return finish("ndtr", result, (input,)) if process.finishing else result
 
 
 class LogNdtrNode(OperationNode):
@@ -324,7 +324,7 @@ def log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("log_ndtr", result, (input,)) if process.diverted else result
+    return finish("log_ndtr", result, (input,)) if process.finishing else result
 
 
 @native
@@ -366,7 +366,7 @@ def ndtri(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("ndtri", result, (input,)) if process.diverted else result
+    return finish("ndtri", result, (input,)) if process.finishing else result
 
 
 @native
@@ -408,7 +408,7 @@ def entr(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("entr", result, (input,)) if process.diverted else result
+    return finish("entr", result, (input,)) if process.finishing else result
 
 
 @native
@@ -486,7 +486,7 @@ def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("xlogy", result, (input, other)) if process.diverted else result
+    return finish("xlogy", result, (input, other)) if process.finishing else result
 
 
 def xlogy_(input: Tensor, other: Tensor) -> Tensor:
@@ -570,7 +570,7 @@ def xlog1py(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("xlog1py", result, (input, other)) if process.diverted else result
+    return finish("xlog1py", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -611,7 +611,7 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("lgamma", result, (input,)) if process.diverted else result
+    return finish("lgamma", result, (input,)) if process.finishing else result
 
 
 def lgamma_(input: Tensor) -> Tensor:
@@ -652,7 +652,7 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("digamma", result, (input,)) if process.diverted else result
+    return finish("digamma", result, (input,)) if process.finishing else result
 
 
 def digamma_(input: Tensor) -> Tensor:
@@ -699,7 +699,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_n = n
-    return finish("polygamma", result, (n, input)) if process.diverted else result
+    return finish("polygamma", result, (n, input)) if process.finishing else result
 
 
 class MvlgammaBackward0(OperationNode):
@@ -741,7 +741,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_p = p
-    return finish("mvlgamma", result, (input, p)) if process.diverted else result
+    return finish("mvlgamma", result, (input, p)) if process.finishing else result
 
 
 def mvlgamma_(input: Tensor, p: Any) -> Tensor:
@@ -810,7 +810,7 @@ def zeta(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("zeta", result, (input, other)) if process.diverted else result
+    return finish("zeta", result, (input, other)) if process.finishing else result
 
 
 @native
@@ -877,7 +877,7 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("igamma", result, (input, other)) if process.diverted else result
+    return finish("igamma", result, (input, other)) if process.finishing else result
 
 
 def igamma_(input: Tensor, other: Tensor) -> Tensor:
@@ -949,7 +949,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if other._requires_grad:
             node.saved_other = other
             node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("igammac", result, (input, other)) if process.diverted else result
+    return finish("igammac", result, (input, other)) if process.finishing else result
 
 
 def igammac_(input: Tensor, other: Tensor) -> Tensor:
@@ -990,7 +990,7 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("i0", result, (input,)) if process.diverted else result
+    return finish("i0", result, (input,)) if process.finishing else result
 
 
 def i0_(input: Tensor) -> Tensor:
@@ -1038,7 +1038,7 @@ def i0e(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("i0e", result, (input,)) if process.diverted else result
+    return finish("i0e", result, (input,)) if process.finishing else result
 
 
 class I1Node(OperationNode):
@@ -1079,7 +1079,7 @@ def i1(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("i1", result, (input,)) if process.diverted else result
+    return finish("i1", result, (input,)) if process.finishing else result
 
 
 class I1eNode(OperationNode):
@@ -1120,7 +1120,7 @@ def i1e(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("i1e", result, (input,)) if process.diverted else result
+    return finish("i1e", result, (input,)) if process.finishing else result
 
 
 def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1134,7 +1134,7 @@ def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = airy_ai_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("airy_ai", result, (input,)) if process.diverted else result
+    return finish("airy_ai", result, (input,)) if process.finishing else result
 
 
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1148,7 +1148,7 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_j0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bessel_j0", result, (input,)) if process.diverted else result
+    return finish("bessel_j0", result, (input,)) if process.finishing else result
 
 
 def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1162,7 +1162,7 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_j1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bessel_j1", result, (input,)) if process.diverted else result
+    return finish("bessel_j1", result, (input,)) if process.finishing else result
 
 
 def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1176,7 +1176,7 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_y0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bessel_y0", result, (input,)) if process.diverted else result
+    return finish("bessel_y0", result, (input,)) if process.finishing else result
 
 
 def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1190,7 +1190,7 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_y1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("bessel_y1", result, (input,)) if process.diverted else result
+    return finish("bessel_y1", result, (input,)) if process.finishing else result
 
 
 def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1204,7 +1204,7 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = spherical_bessel_j0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("spherical_bessel_j0", result, (input,)) if process.diverted else result
+    return finish("spherical_bessel_j0", result, (input,)) if process.finishing else result
 
 
 def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1218,7 +1218,7 @@ def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_i0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("modified_bessel_i0", result, (input,)) if process.diverted else result
+    return finish("modified_bessel_i0", result, (input,)) if process.finishing else result
 
 
 def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1232,7 +1232,7 @@ def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_i1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("modified_bessel_i1", result, (input,)) if process.diverted else result
+    return finish("modified_bessel_i1", result, (input,)) if process.finishing else result
 
 
 def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1246,7 +1246,7 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_k0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("modified_bessel_k0", result, (input,)) if process.diverted else result
+    return finish("modified_bessel_k0", result, (input,)) if process.finishing else result
 
 
 def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1260,7 +1260,7 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_k1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("modified_bessel_k1", result, (input,)) if process.diverted else result
+    return finish("modified_bessel_k1", result, (input,)) if process.finishing else result
 
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1274,7 +1274,7 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = scaled_modified_bessel_k0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("scaled_modified_bessel_k0", result, (input,)) if process.diverted else result
+    return finish("scaled_modified_bessel_k0", result, (input,)) if process.finishing else result
 
 
 def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1288,7 +1288,7 @@ def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = scaled_modified_bessel_k1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("scaled_modified_bessel_k1", result, (input,)) if process.diverted else result
+    return finish("scaled_modified_bessel_k1", result, (input,)) if process.finishing else result
 
 
 def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1306,7 +1306,7 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("chebyshev_polynomial_t", result, (input, n)) if process.diverted else result
+    return finish("chebyshev_polynomial_t", result, (input, n)) if process.finishing else result
 
 
 def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1324,7 +1324,7 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("chebyshev_polynomial_u", result, (input, n)) if process.diverted else result
+    return finish("chebyshev_polynomial_u", result, (input, n)) if process.finishing else result
 
 
 def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1342,7 +1342,7 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("chebyshev_polynomial_v", result, (input, n)) if process.diverted else result
+    return finish("chebyshev_polynomial_v", result, (input, n)) if process.finishing else result
 
 
 def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1360,7 +1360,7 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("chebyshev_polynomial_w", result, (input, n)) if process.diverted else result
+    return finish("chebyshev_polynomial_w", result, (input, n)) if process.finishing else result
 
 
 def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1378,7 +1378,7 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("shifted_chebyshev_polynomial_t", result, (input, n)) if process.diverted else result
+    return finish("shifted_chebyshev_polynomial_t", result, (input, n)) if process.finishing else result
 
 
 def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1396,7 +1396,7 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("shifted_chebyshev_polynomial_u", result, (input, n)) if process.diverted else result
+    return finish("shifted_chebyshev_polynomial_u", result, (input, n)) if process.finishing else result
 
 
 def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1414,7 +1414,7 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("shifted_chebyshev_polynomial_v", result, (input, n)) if process.diverted else result
+    return finish("shifted_chebyshev_polynomial_v", result, (input, n)) if process.finishing else result
 
 
 def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1432,7 +1432,7 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("shifted_chebyshev_polynomial_w", result, (input, n)) if process.diverted else result
+    return finish("shifted_chebyshev_polynomial_w", result, (input, n)) if process.finishing else result
 
 
 def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1450,7 +1450,7 @@ def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor
         raise refuse("hermite_polynomial_h", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("hermite_polynomial_h", result, (input, n)) if process.diverted else result
+    return finish("hermite_polynomial_h", result, (input, n)) if process.finishing else result
 
 
 def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1468,7 +1468,7 @@ def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         raise refuse("hermite_polynomial_he", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("hermite_polynomial_he", result, (input, n)) if process.diverted else result
+    return finish("hermite_polynomial_he", result, (input, n)) if process.finishing else result
 
 
 def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1486,7 +1486,7 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         raise refuse("laguerre_polynomial_l", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("laguerre_polynomial_l", result, (input, n)) if process.diverted else result
+    return finish("laguerre_polynomial_l", result, (input, n)) if process.finishing else result
 
 
 def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor:
@@ -1504,4 +1504,4 @@ def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         raise refuse("legendre_polynomial_p", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    return finish("legendre_polynomial_p", result, (input, n)) if process.diverted else result
+    return finish("legendre_polynomial_p", result, (input, n)) if process.finishing else result

@@ -72,7 +72,7 @@ def var(
         node.saved_dim = dim
         node.saved_correction = correction
         node.saved_keepdim = keepdim
-    return finish("var", result, (input, dim, correction, keepdim)) if process.diverted else result
+    return finish("var", result, (input, dim, correction, keepdim)) if process.finishing else result
 
 
 class StdBackward0(OperationNode):
@@ -140,7 +140,7 @@ def std(
         node.saved_keepdim = keepdim
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("std", result, (input, dim, correction, keepdim)) if process.diverted else result
+    return finish("std", result, (input, dim, correction, keepdim)) if process.finishing else result
 
 
 class VarMeanBackward0(OperationNode):
@@ -207,7 +207,7 @@ def var_mean(
         node.saved_correction = correction
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
-    return finish("var_mean", (variance, mean), locals()) if process.diverted else (variance, mean)
+    return finish("var_mean", (variance, mean), locals()) if process.finishing else (variance, mean)
 
 
 class StdMeanBackward0(OperationNode):
@@ -285,4 +285,4 @@ def std_mean(
         node.saved_input_shape = input._array.shape
         node.saved_deviation = SavedOutput(deviation, 0)
         node.saved_deviation_version = 0
-    return finish("std_mean", (deviation, mean), locals()) if process.diverted else (deviation, mean)
+    return finish("std_mean", (deviation, mean), locals()) if process.finishing else (deviation, mean)

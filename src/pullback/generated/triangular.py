@@ -98,7 +98,7 @@ def linalg_solve_triangular(
         node.saved_B_shape = B._array.shape
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("linalg_solve_triangular", result, (A, B, upper, left, unitriangular)) if process.diverted else result
+    return finish("linalg_solve_triangular", result, locals()) if process.finishing else result
 
 
 class TriangularSolveBackward0(OperationNode):
@@ -186,6 +186,6 @@ def triangular_solve(
         node.saved_solution_version = 0
     return (
         finish("triangular_solve", (solution, cloned_coefficient), locals())
-        if process.diverted
+        if process.finishing
         else (solution, cloned_coefficient)
     )

@@ -82,7 +82,7 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("sin", result, (input,)) if process.diverted else result
+    return finish("sin", result, (input,)) if process.finishing else result
 
 
 def sin_(input: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("cos", result, (input,)) if process.diverted else result
+    return finish("cos", result, (input,)) if process.finishing else result
 
 
 def cos_(input: Tensor) -> Tensor:
@@ -174,7 +174,7 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("tan", result, (input,)) if process.diverted else result
+    return finish("tan", result, (input,)) if process.finishing else result
 
 
 def tan_(input: Tensor) -> Tensor:
@@ -220,7 +220,7 @@ def asin(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("asin", result, (input,)) if process.diverted else result
+    return finish("asin", result, (input,)) if process.finishing else result
 
 
 def asin_(input: Tensor) -> Tensor:
@@ -266,7 +266,7 @@ def acos(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("acos", result, (input,)) if process.diverted else result
+    return finish("acos", result, (input,)) if process.finishing else result
 
 
 def acos_(input: Tensor) -> Tensor:
@@ -312,7 +312,7 @@ def atan(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("atan", result, (input,)) if process.diverted else result
+    return finish("atan", result, (input,)) if process.finishing else result
 
 
 def atan_(input: Tensor) -> Tensor:
@@ -358,7 +358,7 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("sinh", result, (input,)) if process.diverted else result
+    return finish("sinh", result, (input,)) if process.finishing else result
 
 
 def sinh_(input: Tensor) -> Tensor:
@@ -399,7 +399,7 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("cosh", result, (input,)) if process.diverted else result
+    return finish("cosh", result, (input,)) if process.finishing else result
 
 
 def cosh_(input: Tensor) -> Tensor:
@@ -440,7 +440,7 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("tanh", result, (input,)) if process.diverted else result
+    return finish("tanh", result, (input,)) if process.finishing else result
 
 
 def tanh_(input: Tensor) -> Tensor:
@@ -486,7 +486,7 @@ def asinh(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("asinh", result, (input,)) if process.diverted else result
+    return finish("asinh", result, (input,)) if process.finishing else result
 
 
 def asinh_(input: Tensor) -> Tensor:
@@ -532,7 +532,7 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("acosh", result, (input,)) if process.diverted else result
+    return finish("acosh", result, (input,)) if process.finishing else result
 
 
 def acosh_(input: Tensor) -> Tensor:
@@ -578,7 +578,7 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("atanh", result, (input,)) if process.diverted else result
+    return finish("atanh", result, (input,)) if process.finishing else result
 
 
 def atanh_(input: Tensor) -> Tensor:
@@ -648,7 +648,7 @@ def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_other = other
         node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("atan2", result, (input, other)) if process.diverted else result
+    return finish("atan2", result, (input, other)) if process.finishing else result
 
 
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
@@ -735,7 +735,7 @@ def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             node.saved_other_version = other._counter.value if other._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
-    return finish("hypot", result, (input, other)) if process.diverted else result
+    return finish("hypot", result, (input, other)) if process.finishing else result
 
 
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
@@ -770,7 +770,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("deg2rad", result, (input,)) if process.diverted else result
+    return finish("deg2rad", result, (input,)) if process.finishing else result
 
 
 def deg2rad_(input: Tensor) -> Tensor:
@@ -805,7 +805,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("rad2deg", result, (input,)) if process.diverted else result
+    return finish("rad2deg", result, (input,)) if process.finishing else result
 
 
 def rad2deg_(input: Tensor) -> Tensor:
@@ -850,7 +850,7 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("sinc", result, (input,)) if process.diverted else result
+    return finish("sinc", result, (input,)) if process.finishing else result
 
 
 def sinc_(input: Tensor) -> Tensor:

@@ -75,13 +75,14 @@ def current_node() -> Node | None:
 
 def check_captured(tensor: Tensor, name: str) -> None:
     """Refuse the in-place operation `name` on a tensor from outside of a transform. See Note [Captured tensors]."""
-    if process.changed and switches.transform is not None and tensor._made_in is not switches.transform:
+    if process.finishing and switches.transform is not None and tensor._made_in is not switches.transform:
         raise captured_modification(name)
 
 
 def check_in_place(tensor: Tensor, name: str, *, records: bool) -> None:
     """Refuse the in-place operation `name` where autograd could not follow. `records`: whether it is recorded."""
-    check_captured(tensor, name)
+    if process.finishing:
+        check_captured(tensor, name)
     extra = tensor._extra
     if extra is not None:
         if extra.inference:
@@ -110,10 +111,10 @@ def bump_version(tensor: Tensor) -> None:
     counter = tensor._counter
     if counter is None:
         tensor._counter = VersionCounter(1)
-    elif isinstance(counter, InferenceVersion):
-        counter.count_write()
-    else:
+    elif type(counter) is VersionCounter or not isinstance(counter, InferenceVersion):
         counter.value += 1
+    else:
+        counter.count_write()
     if mirrors:
         after_write(tensor._array, tensor._extra.mirror if tensor._extra is not None else None)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
-from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -26,15 +25,3 @@ def zero_grad_array(node: Node, index: int) -> Any:
 def zero_grad_tensor(node: Node, index: int) -> Tensor:
     """The gradient of an output that nothing used, as a Tensor."""
     return new_tensor(zero_grad_array(node, index))
-
-
-def note_inference(result: Any) -> None:
-    """Mark results made in inference mode, or inside of a transform. See Note [Captured tensors]."""
-    state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
-    inference, transform = state["inference_mode"], state["transform"]
-    if inference or transform is not None:
-        for tensor in result if isinstance(result, tuple) else (result,):
-            if inference:
-                tensor._become_inference()
-            else:
-                tensor._made_in = transform

@@ -58,9 +58,10 @@ def make_view(
             view._become_inference()
             return
     if process.changed:
-        if switches.below_autograd:
+        state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
+        if state["below_autograd"]:
             return
-        creation = INFERENCE if switches.inference_mode else creation if switches.records else NO_GRAD
+        creation = INFERENCE if state["inference_mode"] else creation if state["records"] else NO_GRAD
     if extra is not None and extra.view is not None:
         info = extra.view
         base = info.base

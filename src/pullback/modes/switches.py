@@ -2,11 +2,12 @@
 
 # Note [Switches]
 Reading a `threading.local` attribute costs as much as a quarter of a small operation. So a generated function first
-reads `process.diverted`, a plain attribute: zero means that every thread has every switch but grad mode at its default
-(no hooks, no dual level, nothing intercepting), and the fast path needs to look no further. Any thread that leaves the
-defaults adds one while it is away; one that ends while it is away takes it back (`_Absence`). `process.changed` counts in
-the same way and grad mode too: an operation reads it where it would be recorded. The price is only paid by others' speed,
-never by correctness: with a count above zero each thread reads its own switches.
+reads `process.diverted`, a plain attribute: zero means that nothing intercepts in any thread, and the fast path needs to
+look no further. At its end it reads `process.finishing`: zero means that no thread has a switch on that asks something of
+results (inference mode, hooks, a dual level, a transform). Where it would record, it reads `process.changed`, which counts
+every switch. Any thread that leaves the defaults adds one while it is away; one that ends while it is away takes it back
+(`_Absence`). The price is only paid by others' speed, never by correctness: with a count above zero each thread reads its
+own switches.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Process:
     changed: int = 0
     """Threads that left the defaults, plus one per Tensor subclass that overrides operations."""
     diverted: int = 0
-    """The same without those that only switched grad mode."""
+    """Threads whose operations may be taken over, plus one per such subclass."""
+    finishing: int = 0
+    """Threads that ask something of each new result: see `finish` in pullback/recording/slow_road.py."""
     log_nodes: bool = False
     """Whether backward logs each node it runs; `_logging.set_logs` sets it."""
 
@@ -33,28 +36,25 @@ _lock = threading.Lock()
 class _Absence:
     """One thread's part in the counts of `process`. It dies with the thread, also of one that ends inside of a mode."""
 
-    __slots__ = ("changed", "diverted")
+    __slots__ = ("changed", "diverted", "finishing")
 
     def __init__(self) -> None:
-        self.changed = self.diverted = False
+        self.changed = self.diverted = self.finishing = False
 
-    def count_changed(self, away: bool) -> None:
-        """Say whether the thread is away from its defaults."""
+    def count(self, changed: bool, diverted: bool, finishing: bool) -> None:
+        """Say in which of the counts the thread is now."""
         with _lock:
-            process.changed += away - self.changed
-            self.changed = away
-
-    def count_diverted(self, away: bool) -> None:
-        """Say whether it is away from them in more than grad mode."""
-        with _lock:
-            process.diverted += away - self.diverted
-            self.diverted = away
+            process.changed += changed - self.changed
+            process.diverted += diverted - self.diverted
+            process.finishing += finishing - self.finishing
+        self.changed, self.diverted, self.finishing = changed, diverted, finishing
 
     def __del__(self) -> None:
         # After a fork, the lock may be held by a thread that is no more.
         if self.changed and _lock is not None and _lock.acquire(timeout=1):
             process.changed -= 1
             process.diverted -= self.diverted
+            process.finishing -= self.finishing
             _lock.release()
 
 
@@ -100,7 +100,7 @@ class Switches(threading.local):
         self.layout_policy: bool = True
         self.multithreading: bool = True
         self.changed_switches: int = 0
-        self.diverting_switches: int = 0
+        self.finishing_switches: int = 0
         self.absence = _Absence()
 
 
@@ -121,6 +121,10 @@ SWITCH_DEFAULTS = {
     "meta_device": False,
 }
 
+_FINISHING = frozenset(
+    ("inference_mode", "anomaly_mode", "source_lines", "dual_level", "saved_tensor_hooks", "transform")
+)
+
 
 def set_switch(name: str, value: Any) -> Any:
     """Set one switch of this thread and return its former value."""
@@ -136,15 +140,15 @@ def set_switch(name: str, value: Any) -> Any:
     default = SWITCH_DEFAULTS[name]
     difference = (value != default) - (former != default)
     if difference:
-        count = state["changed_switches"] + difference
-        state["changed_switches"] = count
-        if count + (difference < 0) == 1:  # the thread has just left its defaults, or come back to them
-            state["absence"].count_changed(difference > 0)
-        if name != "grad_mode":
-            count = state["diverting_switches"] + difference
-            state["diverting_switches"] = count
-            if count + (difference < 0) == 1:
-                state["absence"].count_diverted(difference > 0)
+        changed = state["changed_switches"] = state["changed_switches"] + difference
+        finishing = state["finishing_switches"]
+        first = 1 if difference > 0 else 0  # what a count is when the thread has just left the defaults, or come back
+        counts = changed == first or name == "interceptors"
+        if name in _FINISHING:
+            finishing = state["finishing_switches"] = finishing + difference
+            counts = counts or finishing == first
+        if counts:
+            state["absence"].count(changed > 0, state["interceptors"] != (), finishing > 0)
     return former
 
 
@@ -162,6 +166,7 @@ def suspend_gradients() -> tuple[bool, bool]:
     state["grad_mode"] = state["forward_grad"] = state["records"] = False
     state["changed_switches"] += 2
     if state["changed_switches"] == 2:
+        state["absence"].changed = True
         with _lock:
             process.changed += 1
     return former
@@ -178,6 +183,7 @@ def resume_gradients(former: tuple[bool, bool]) -> None:
     state["records"] = not state["inference_mode"]
     state["changed_switches"] -= 2
     if state["changed_switches"] == 0:
+        state["absence"].changed = False
         with _lock:
             process.changed -= 1
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pullback.errors import not_a_bool
 from pullback.graph.history import adopt_switches
 from pullback.graph.in_place import write_out
-from pullback.graph.recording import note_inference
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
@@ -55,6 +54,8 @@ class _Road:
         self.takes_number_second = len(roles) > 1 and roles[1] == "tensor or number"
         self.inputs = tuple([names.index(name) for name in operation.differentiable_inputs])
         read = operation.tensors if self.name in _APART_FROM_OUT else ()
+        self.view = operation.view
+        self.takes_out = operation.takes_out
         self.read = tuple([names.index(name) for name in read])
         self.schema = [
             (name, annotation, keyword_only)
@@ -67,8 +68,8 @@ class _Road:
 
     def arguments(self, values: tuple[Any, ...], out: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The function, its positional and its keyword arguments, for whoever is asked to take the call over."""
-        keywords = dict(zip(self.keywords, values[self.positional :], strict=True))
-        if self.operation.takes_out:
+        keywords = dict(zip(self.keywords, values[self.positional :], strict=True)) if self.keywords else {}
+        if self.takes_out:
             keywords["out"] = out
         return self.function, values[: self.positional], keywords
 
@@ -155,13 +156,17 @@ def finish(name: str, result: Any, given: Given) -> Any:
     road = _roads.get(name) or _road_of(name)
     state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per switch
     inference = state["inference_mode"]
-    if not inference:
+    if not inference and (state["saved_tensor_hooks"] or state["anomaly_mode"] or state["source_lines"]):
         node = _recorded_node(result) if road.inputs else None
         if node is not None:
             adopt_switches(node)
     # A view belongs where its base does, in inference mode and in transforms: make_view has seen to it.
-    if (inference or state["transform"] is not None) and not road.operation.view:
-        note_inference(result)
+    if not road.view:
+        for tensor in result if type(result) is tuple else (result,):
+            if inference:
+                tensor._become_inference()
+            else:
+                tensor._made_in = state["transform"]  # see Note [Captured tensors]
     if state["dual_level"] >= 0 and road.inputs:
         values = road.values_of(given)
         inputs = [values[place] for place in road.inputs]

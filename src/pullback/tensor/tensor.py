@@ -507,7 +507,10 @@ class Tensor(TensorBase):
             self._become_inference()
 
     def _become_inference(self) -> None:
-        self._require_extra().inference = True
+        extra = self._extra
+        if extra is None:
+            extra = self._extra = AutogradExtra()
+        extra.inference = True
         self._counter = InferenceVersion()
 
     # Hooks and backward: the engine is above this layer.

@@ -43,6 +43,10 @@ class InferenceVersion(VersionCounter):
 
     __slots__ = ()
 
+    def __init__(self) -> None:
+        self.views = None  # `value` is left out: setting it would call the property below
+        self._prune_at = 16
+
     @property
     def value(self) -> int:
         if switches.saves_inference_tensors:

@@ -107,6 +107,8 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Is
     >>> tree_map(lambda x, y: x + y, (1, [2]), (10, [20]))
     (11, [22])
     """
+    if not rests and tree_is_leaf(tree, is_leaf):
+        return func(tree)
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves, *(spec.flatten_up_to(rest) for rest in rests)]
     return spec.unflatten([func(*row) for row in zip(*columns, strict=True)])
