@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+import pytest
+
 import pullback
+import pullback.nn.functional as F
+from pullback.overrides import resolve_name
+
+TensorClass: Any = pullback.Tensor
 
 
 class Logged(pullback.Tensor):
@@ -23,16 +30,16 @@ def make() -> Any:
     return pullback.tensor([1.0, 3.0]).as_subclass(Logged)
 
 
-def test_a_subclass_sees_public_functions_and_keeps_its_type() -> None:
+def test_a_subclass_sees_the_methods_that_are_called_and_keeps_its_type() -> None:
     x = make()
     result = (x + 1).sum()
     assert type(result) is Logged
-    assert Logged.seen == [pullback.add, pullback.sum]
+    assert Logged.seen == [TensorClass.add, TensorClass.sum]
 
 
 def test_a_form_of_an_operation_is_reported_as_the_public_function() -> None:
     x = make()
-    assert float(x.max()) == 3.0
+    assert pullback.max(x).item() == 3.0
     assert pullback.max in Logged.seen
 
 
@@ -103,3 +110,102 @@ def test_functions_that_make_tensors_like_another_ask_its_type() -> None:
     ]
     assert asked == ["zeros_like", "full_like", "rand_like", "new_ones", "new_tensor"]
     assert all(isinstance(tensor, Own) for tensor in made)
+
+
+class Told(pullback.Tensor):
+    """Writes down what it is asked about: the name of the function, how many arguments, which keywords."""
+
+    seen: list[Any] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen.append((resolve_name(func), len(args), sorted(kwargs or {})))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+plain = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda s: F.linear(s, plain), ("torch.nn.functional.linear", 2, [])),
+        (lambda s: F.layer_norm(s, (2,)), ("torch.nn.functional.layer_norm", 2, ["bias", "eps", "weight"])),
+        (lambda s: pullback.nn.Linear(2, 3)(s), ("torch.nn.functional.linear", 3, [])),
+        (lambda s: pullback.matmul(plain, s), ("torch.matmul", 2, [])),
+        (lambda s: pullback.sub(s, 1), ("torch.sub", 2, [])),
+        (lambda s: pullback.softmax(s, dim=-1), ("torch.softmax", 1, ["dim"])),
+        (lambda s: s @ plain, ("torch.Tensor.matmul", 2, [])),
+        (lambda s: plain - s, ("torch.Tensor.sub", 2, [])),
+        (lambda s: 1 - s, ("torch.Tensor.__rsub__", 2, [])),
+        (lambda s: plain < s, ("torch.Tensor.gt", 2, [])),
+        (lambda s: operator.iadd(plain.clone(), s), ("torch.Tensor.add_", 2, [])),
+        (lambda s: s[0, 1], ("torch.Tensor.__getitem__", 2, [])),
+        (lambda s: s.reshape(4, 1), ("torch.Tensor.reshape", 3, [])),
+        (lambda s: s.tril(), ("torch.Tensor.tril", 1, [])),
+        (lambda s: s.std(dim=0), ("torch.Tensor.std", 1, ["dim"])),
+        (lambda s: s.T, ("torch.Tensor.T.__get__", 1, [])),
+        (lambda s: s.shape, ("torch.Tensor.shape.__get__", 1, [])),
+        (lambda s: setattr(s, "requires_grad", True), ("torch.Tensor.requires_grad.__set__", 2, [])),
+    ],
+)
+def test_a_subclass_is_asked_once_about_what_was_called(call: Any, told: Any) -> None:
+    s: Any = plain.clone().as_subclass(Told)
+    Told.seen.clear()
+    result = call(s)
+    assert Told.seen == [told]
+    assert type(result) is Told or not isinstance(result, pullback.Tensor)
+
+
+def test_methods_are_no_functions_and_stay_the_same_objects() -> None:
+    methods = [TensorClass.sub, TensorClass.tril, TensorClass.cummax]
+    assert methods[0] is not pullback.sub
+    assert pullback.ones(2, 2).tril().tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    assert methods == [TensorClass.sub, TensorClass.tril, TensorClass.cummax]
+
+
+def test_methods_that_a_subclass_defines_or_mixes_in_stay() -> None:
+    class Mixin:
+        def exp(self) -> str:
+            return "mixed in"
+
+    class Own(Mixin, Told):
+        def relu(self) -> str:
+            return "own"
+
+    class Mixed(Mixin, pullback.Tensor):
+        __torch_function__ = Told.__torch_function__
+
+    x: Any = pullback.ones(2).as_subclass(Own)
+    y: Any = pullback.ones(2).as_subclass(Mixed)
+    assert (x.relu(), x.exp(), y.exp()) == ("own", "mixed in", "mixed in")
+
+
+def test_a_class_may_see_operations_instead() -> None:
+    class Sees(pullback.Tensor):
+        _sees_operations = True
+        seen: list[Any] = []
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            cls.seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x: Any = pullback.ones(2, 2).as_subclass(Sees)
+    assert x[0, 1].item() == 1.0
+    assert [f.__name__ for f in Sees.seen] == ["select", "select"]
+
+
+def test_the_gradient_of_a_subclass_is_not_converted() -> None:
+    x: Any = pullback.ones(2, requires_grad=True)
+    x.grad = pullback.ones(2)
+    assert type(x.as_subclass(Told).grad) is pullback.Tensor
+
+
+def test_a_class_may_stop_asking() -> None:
+    class Silent(Told):
+        __torch_function__ = pullback._C._disabled_torch_function_impl
+
+    x: Any = pullback.ones(2).as_subclass(Silent)
+    Told.seen.clear()
+    assert (type(x + 1), type(x.exp()), x.shape, Told.seen) == (pullback.Tensor, pullback.Tensor, (2,), [])

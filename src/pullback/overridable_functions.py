@@ -39,7 +39,8 @@ def python_functions() -> frozenset[str]:
     """Functions that PyTorch has in Python: they name all arguments that have a default when they pass a call on."""
     names = import_module("pullback.nn.functional").__all__
     functional = [f"torch.nn.functional.{name}" for name in names if name not in _BUILT_IN]
-    return frozenset([*functional, *[f"torch.{name}" for name in _IN_PYTHON.split()]])
+    methods = [f"torch.Tensor.{name}" for name in ("backward", "norm", "unique", "unique_consecutive")]
+    return frozenset([*functional, *methods, *[f"torch.{name}" for name in _IN_PYTHON.split()]])
 
 
 def is_built_in(name: str) -> bool:
@@ -55,9 +56,9 @@ def in_functional_module(name: str) -> bool:
 class TensorMethod:
     """A method of Tensor as those see it who are asked for an operator: the function, known to be a method."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self.function = function
-        self.__name__: str = function.__name__
+        self.__name__: str = name or function.__name__
         self.__qualname__ = f"Tensor.{self.__name__}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

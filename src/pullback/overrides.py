@@ -11,11 +11,10 @@ from typing import Any
 from pullback import functions
 from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.functions import half_complex
-from pullback.modes.call_site import as_written, is_operator
+from pullback.modes.call_site import as_written, method_called
 from pullback.modes.interception import pop_interceptor, push_interceptor, set_override_handler
 from pullback.modes.switches import switches
 from pullback.overridable_functions import (
-    TensorMethod,
     get_ignored_functions,
     get_overridable_functions,
     get_testing_overrides,
@@ -23,7 +22,8 @@ from pullback.overridable_functions import (
     python_functions,
     resolve_name,
 )
-from pullback.tensor.foreign_arguments import all_plain
+from pullback.overriding_classes import take_over, told_method
+from pullback.tensor.foreign_arguments import all_plain, any_foreign
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
 from pullback.tensor.version_counter import VersionCounter
@@ -65,7 +65,7 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     types = _overriding_types((*args, *kwargs.values()))
     if not types:
         return NotImplemented
-    if any(not issubclass(found, Tensor) for found in types):
+    if any(not issubclass(found, Tensor) for found in types) or any_foreign((*args, *kwargs.values())):
         return _ask_foreign(function, args, kwargs)
     given = {k: v for k, v in kwargs.items() if v is not None}
     function = public_function(function)
@@ -75,10 +75,12 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _ask_foreign(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer an operation, under the name and with the arguments that its caller wrote, to foreign arguments."""
     public = public_function(function)
-    if is_operator():
-        return _ask_exactly(TensorMethod(public), args, {})
+    method, operands = method_called() or (None, None)
+    if method is not None and operands is not None:
+        return _ask_exactly(told_method("eq" if method == "__eq__" else method), operands, {})
     given = {k: v for k, v in kwargs.items() if v is not None}
-    return _ask_exactly(public, *as_written(public, args, given))
+    told = public if method is None else told_method(method)
+    return _ask_exactly(told, *as_written(public, args, given))
 
 
 def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -241,7 +243,7 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options
 
 def get_default_nowrap_functions() -> set[Any]:
     """Functions whose results are never converted to a subclass."""
-    return set()
+    return {Tensor._base.__get__, Tensor.grad.__get__}
 
 
 class TorchFunctionMode:
@@ -322,6 +324,6 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-set_override_handler(_ask, _ask_foreign, _ask_exactly)
+set_override_handler(_ask, _ask_foreign, _ask_exactly, take_over)
 attach_methods({"__torch_function__": classmethod(_default_torch_function), "as_subclass": as_subclass})
 attach_methods({"_make_subclass": staticmethod(make_subclass)})

@@ -60,6 +60,7 @@ class QuantizedTensor(Tensor):
     ([3, 10], tensor([0.3000, 1.0000]))
     """
 
+    _sees_operations = True
     _kind: Dtype
     _scale: Any
     _zero_point: Any

@@ -27,7 +27,7 @@ from pullback.kernels.shape import expand
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int, missing_arguments, the_dim
-from pullback.tensor.foreign_arguments import any_foreign, ask_foreign
+from pullback.tensor.foreign_arguments import any_foreign, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
@@ -307,6 +307,9 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         if not index:
             return
         index = ...
+    if not isinstance(value, Tensor) and is_foreign(value):
+        ask_foreign(setitem, (input, index, value))
+        return
     given = _as_value(input, value)
     if given is value and given._array.size == 1 and given._array.dtype != input._array.dtype and _has_one_mask(index):
         given = _filling_value(input, given)

@@ -15,7 +15,7 @@ from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.kernels.matrix_checks import _require_floating
 from pullback.modes.interception import taken_whole
 from pullback.modes.switches import process, switches
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
@@ -34,6 +34,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if is_foreign(other):  # type: ignore[unreachable]  # see Note [Foreign arguments]
             return ask_foreign(matmul, (input, other), {"out": out})
         raise not_a_tensor("matmul", "other", 2, other)
+    if process.changed and any_asked_whole(input, other):
+        return ask_foreign(matmul, (input, other), {"out": out})
     first, second = input._array.ndim, other._array.ndim
     if first == 2 and second == 2:
         result = G.mm(input, other)
@@ -91,9 +93,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
             if is_foreign(value):  # type: ignore[unreachable]  # see Note [Foreign arguments]
                 return ask_foreign(linear, (input, weight, bias))
             raise not_a_tensor("linear", name, position, value)
+    if process.changed:
+        if any_asked_whole(input, weight, bias):
+            return ask_foreign(linear, (input, weight, bias))
+        if records_steps(input, weight, bias) and unfused.can_apply_linear(input, weight, bias):
+            return unfused.linear_steps(input, weight, bias)
     folded = input._array.ndim != 2
-    if process.changed and records_steps(input, weight, bias) and unfused.can_apply_linear(input, weight, bias):
-        return unfused.linear_steps(input, weight, bias)
     if bias is None:
         if weight._array.ndim == 1:
             return matmul(input, G.t(weight))

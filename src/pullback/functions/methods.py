@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -13,6 +12,7 @@ from pullback.functions import module_of, names_in
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
 from pullback.functions.sparse_algebra import attach_sparse_methods
+from pullback.modes.call_site import as_method
 from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
 
@@ -38,7 +38,7 @@ def attach_all() -> None:
         module = module_of(target)
         if module is not None:
             loaded = sys.modules.get(module)
-            methods[name] = _method(loaded, target, name) if loaded is not None else _stub(name, module, target)
+            methods[name] = _method(loaded, target, name) if loaded is not None else _Stub(name, module, target)
     attach_methods(methods)
     attach_methods(OPERATORS)
     attach_methods(PROPERTIES)
@@ -50,20 +50,27 @@ def _method(module: ModuleType, target: str, name: str) -> Any:
     """A function as a method; composite ones explain wrong types, but for those that small programs call most."""
     function = getattr(module, target)
     composite = module.__name__.startswith("pullback.functions.")
-    return explaining(function, name) if composite and name not in _BARE else function
+    return as_method(name, explaining(function, name) if composite and name not in _BARE else function)
 
 
-def _stub(name: str, module: str, target: str) -> Callable[..., Any]:
-    """A method that imports its family on the first call and puts the real function in its place."""
+class _Stub:
+    """A method that imports its family when it is first looked up, and puts the real function in its place.
 
-    def load(self: Any, *args: Any, **kwargs: Any) -> Any:
-        function = _method(import_module(module), target, name)
-        setattr(Tensor, name, function)
-        return function(self, *args, **kwargs)
+    So `torch.Tensor.tril` is one object from the beginning: programs keep methods in tables of what they answer for.
+    """
 
-    load.__name__ = name
-    load.__qualname__ = f"Tensor.{name}"
-    return load
+    def __init__(self, name: str, module: str, target: str) -> None:
+        self.__name__ = name
+        self.__qualname__ = f"Tensor.{name}"
+        self._module, self._target = module, target
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = _method(import_module(self._module), self._target, self.__name__)
+        setattr(Tensor, self.__name__, function)
+        return function if instance is None else function.__get__(instance, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__get__(None)(*args, **kwargs)
 
 
 __all__ = ["attach_all", "functions"]

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.functions as F
 from pullback.backend.array_module import is_array
 from pullback.errors import is_pytorch_tensor, mixed_libraries
+from pullback.modes.call_site import as_method
 from pullback.tensor.tensor import Tensor, new_tensor
 
 # NumPy leaves comparisons with a tensor to the tensor, where it takes over arithmetic.
@@ -45,14 +46,14 @@ for _method, _name in {
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
     **{name: name for name in _COMPARISONS},
 }.items():  # fmt: skip
-    OPERATORS[f"__{_method}__"] = _operator(_name)
+    OPERATORS[f"__{_method}__"] = as_method(f"__{_method}__", _operator(_name))
 for _method, _name in {
     "radd": "reflected_add", "rmul": "reflected_mul", "rsub": "reflected_sub", "rtruediv": "reflected_div",
     "rfloordiv": "reflected_floor_divide", "rmod": "reflected_remainder", "rpow": "reflected_pow",
     "rmatmul": "reflected_matmul", "rand": "reflected_and", "ror": "reflected_or", "rxor": "reflected_xor",
     "rlshift": "reflected_left_shift", "rrshift": "reflected_right_shift",
 }.items():  # fmt: skip
-    OPERATORS[f"__{_method}__"] = _operator(_name)
+    OPERATORS[f"__{_method}__"] = as_method(f"__{_method}__", _operator(_name))
 
 
 def _own(method: str) -> Any:
@@ -77,14 +78,14 @@ def _reflected_divide(self: Any, other: Any) -> Any:
 
 
 for _method in ("__radd__", "__rmul__"):
-    OPERATORS[_method] = _own(_method)
+    OPERATORS[_method] = as_method(_method, _own(_method))
 OPERATORS["__rdiv__"] = _reflected_divide
 for _method, _name in {
     "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "true_divide_", "ifloordiv": "floor_divide_",
     "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_", "ipow": "pow_",
     "ilshift": "bitwise_left_shift_", "irshift": "bitwise_right_shift_",
 }.items():  # fmt: skip
-    OPERATORS[f"__{_method}__"] = _operator(_name)
+    OPERATORS[f"__{_method}__"] = as_method(f"__{_method}__", _operator(_name))
 
 
 def _unary(function_name: str) -> Callable[[Any], Any]:
@@ -114,8 +115,8 @@ def _setitem(self: Any, index: Any, value: Any) -> None:
     F.setitem(self, index, value)
 
 
-OPERATORS["__getitem__"] = _getitem
-OPERATORS["__setitem__"] = _setitem
+OPERATORS["__getitem__"] = as_method("__getitem__", _getitem)
+OPERATORS["__setitem__"] = as_method("__setitem__", _setitem)
 
 
 def _getter(function_name: str) -> Callable[[Any], Any]:

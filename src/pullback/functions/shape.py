@@ -20,7 +20,7 @@ from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
-from pullback.tensor.foreign_arguments import answers, ask_foreign
+from pullback.tensor.foreign_arguments import answers, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
@@ -383,6 +383,8 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
     if not isinstance(src, Tensor):
         if is_number(src):
             return copy_(input, new_tensor(as_array(plain_number(src))))
+        if is_foreign(src):
+            return ask_foreign(copy_, (input, src, non_blocking))
         raise not_a_tensor("copy_", "other", 1, src)
     if src is input and has_internal_overlap(input._array):
         check_in_place(input, "copy", records=input._requires_grad and (not process.changed or switches.records))

@@ -62,6 +62,7 @@ class MaskedTensor(Tensor):
     MaskedTensor(  2.5000, True)
     """
 
+    _sees_operations = True
     _masked_mask: Tensor
 
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> Any:

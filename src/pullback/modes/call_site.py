@@ -12,15 +12,45 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-_ROADS = tuple([f"pullback.{part}" for part in "functions generated modes overrides recording tensor".split()])
+_ROADS = tuple([f"pullback.{part}" for part in "functions generated graph modes overrides recording tensor".split()])
 
 
-def is_operator() -> bool:
-    """Whether the innermost caller outside of the operations made no call, but wrote an operator."""
-    return _call_site() is None
+def as_method(name: str, function: Any) -> Any:
+    """The same function as an object of its own, which its frames tell to be a method of Tensor. See `method_called`."""
+    if not isinstance(function, FunctionType):
+        return function
+    code = function.__code__.replace(co_name=f"{_METHOD}{name}")
+    made = FunctionType(code, function.__globals__, name, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__.update(function.__dict__)
+    made.__annotations__, made.__doc__, made.__module__ = (
+        function.__annotations__,
+        function.__doc__,
+        function.__module__,
+    )
+    made.__qualname__ = f"Tensor.{name}"
+    return made
+
+
+_METHOD = "Tensor."
+
+
+def method_called() -> tuple[str, tuple[Any, ...] | None] | None:
+    """The method by which the innermost caller outside of the operations came in, and the operands if it is an operator."""
+    frame: FrameType | None = sys._getframe(1)
+    entered: FrameType | None = None
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
+        frame, entered = frame.f_back, frame
+    if entered is None or not entered.f_code.co_name.startswith(_METHOD):
+        return None
+    code, values = entered.f_code, entered.f_locals
+    name = code.co_name.removeprefix(_METHOD)
+    if not name.startswith("__"):
+        return name, None
+    return name, tuple([values[operand] for operand in code.co_varnames[: code.co_argcount]])
 
 
 def as_written(
@@ -33,7 +63,9 @@ def as_written(
     except (TypeError, ValueError):
         return args, kwargs
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
-        return args, kwargs
+        named = (_call_site() or ((), 0))[0]
+        defaults = {p.name: p.default for p in signature.parameters.values()}
+        return args, {n: v for n, v in kwargs.items() if n in named or not _is_default(v, defaults.get(n))}
     parameters = signature.parameters.values()
     values = bound.arguments
     names, written = _call_site() or ((), 0)

@@ -29,6 +29,9 @@ class Overrides:
 
     def __init__(self) -> None:
         self.types: set[type] = set()
+        self.whole: set[type] = set()
+        """Those that are asked about what their users call, and not about its operations."""
+        self.take_over: Callable[[type], None] | None = None
         self.ask: Interceptor | None = None
         self.ask_foreign: Interceptor | None = None
         self.ask_exactly: Interceptor | None = None
@@ -107,10 +110,18 @@ def register_overriding_type(cls: type) -> None:
     """Ask `cls` about every operation on its instances."""
     overrides.types.add(cls)
     close_fast_road()
+    if overrides.take_over is not None:
+        overrides.take_over(cls)
 
 
-def set_override_handler(ask: Interceptor, ask_foreign: Interceptor, ask_exactly: Interceptor) -> None:
-    """Set the functions that call `__torch_function__`, which see operations, public functions and exact arguments."""
+def set_override_handler(
+    ask: Interceptor, ask_foreign: Interceptor, ask_exactly: Interceptor, take_over: Callable[[type], None]
+) -> None:
+    """Set the functions that call `__torch_function__`, which see operations, public functions and exact arguments,
+
+    and the one that prepares a class which overrides operations.
+    """
+    overrides.take_over = take_over
     overrides.ask = ask
     overrides.ask_foreign = ask_foreign
     overrides.ask_exactly = ask_exactly

@@ -18,6 +18,7 @@ from typing import Any
 from pullback.backend.dtype import dtype
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.modes.interception import overrides
+from pullback.modes.switches import switches
 from pullback.source_text import run_text
 from pullback.tensor.arguments import missing_arguments, plain_number
 from pullback.tensor.refusals import mismatch, refusal
@@ -56,16 +57,28 @@ def all_plain(values: Iterable[Any]) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether `value` is no tensor, but answers for operations on it."""
-    return hasattr(type(value), "__torch_function__") and not isinstance(value, (TensorBase, type))
+    """Whether `value` is no tensor, but answers for operations on it, or a tensor of a class that is asked as such are."""
+    if isinstance(value, TensorBase):
+        return is_asked_whole(value)
+    return hasattr(type(value), "__torch_function__") and not isinstance(value, type)
+
+
+def is_asked_whole(value: Any) -> bool:
+    """Whether `value` is a tensor of a class that is asked about public functions. See Note [Overriding classes]."""
+    return type(value) in overrides.whole and not switches.overrides_disabled and not switches.interceptors
+
+
+def any_asked_whole(*values: Any) -> bool:
+    """Whether `is_asked_whole` says so of one of several tensors."""
+    return bool(overrides.whole) and any(is_asked_whole(value) for value in values)
 
 
 def answers(function: str, name: str, value: Any) -> bool:
     """Whether an argument that is no plain Tensor answers for operations; an error if it is no tensor either."""
-    if isinstance(value, TensorBase):
-        return False
     if is_foreign(value):
         return True
+    if isinstance(value, TensorBase):
+        return False
     raise not_a_tensor(function, name, 1, value)
 
 

@@ -1,0 +1,137 @@
+"""Methods, operators and properties of Tensor subclasses that override operations: they ask the class as they are called.
+
+# Note [Overriding classes]
+`__torch_function__` of a subclass is asked about the call that its user wrote: `Tensor.__getitem__`, not the `select` that
+indexing comes down to. Plain tensors must not pay for the question, so the members that ask are put on the subclass
+itself, when it is made; those that it defines or inherits from a mixin stay. What the package calls on its way is not
+asked about. Public functions ask where they look for foreign arguments: see Note [Foreign arguments].
+
+A class with `_sees_operations = True` is asked about the operations instead: MaskedTensor and quantized tensors know
+them, and not the functions that are built of them. So are all classes while a mode sees operations before they do.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pullback.modes.interception import overrides
+from pullback.overridable_functions import TensorMethod, resolve_name
+from pullback.tensor.foreign_arguments import is_asked_whole
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
+
+_UNASKED = frozenset(
+    "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __hash__ __module__ __weakref__ __torch_function__ "
+    "__torch_dispatch__ __delitem__ __array_namespace__ __getattr__ __setattr__ as_subclass".split()
+)
+_ASKED_PRIVATE = ("_base", "_version")
+
+_TOLD_AS = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
+    "__mod__": "remainder", "__matmul__": "matmul", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
+    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_",
+    "__imod__": "remainder_", "__neg__": "neg", "__pos__": "positive", "__abs__": "abs",
+}  # fmt: skip
+"""Operators that are other methods by another name."""
+
+_BINARY = frozenset(
+    [
+        f"__{p}{n}__"
+        for n in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+        for p in ("", "r")
+    ]
+    + ["__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"]
+)
+
+
+def take_over(cls: type) -> None:
+    """Let the members that a class inherits from Tensor ask it, if it overrides operations."""
+    asked: Any = getattr(cls, "__torch_function__", None)
+    is_default = getattr(asked, "__func__", asked) is Tensor.__torch_function__.__func__
+    if is_default or asked is _disabled_torch_function_impl or getattr(cls, "_sees_operations", False):
+        return
+    overrides.whole.add(cls)
+    for name, member in list(vars(Tensor).items()):
+        if name in _UNASKED or (name[0] == "_" and name[:2] != "__" and name not in _ASKED_PRIVATE):
+            continue
+        if inspect.getattr_static(cls, name, None) is not member:
+            continue
+        if isinstance(member, property):
+            setattr(cls, name, _asking_property(member))
+        elif callable(member) and not isinstance(member, (type, classmethod, staticmethod)):
+            setattr(cls, name, _asking_operator(name) if name in _BINARY else _asking_method(name))
+
+
+def _is_asked(tensor: Any) -> bool:
+    """Whether a call of a member is to be asked about: not that of the package itself, but for its modules."""
+    if not is_asked_whole(tensor):
+        return False
+    caller = str(sys._getframe(2).f_globals.get("__name__", ""))
+    return not caller.startswith("pullback.") or caller.startswith("pullback.nn.modules.")
+
+
+def told_method(name: str) -> Any:
+    """The method that is handed over for the one of that name."""
+    name = _TOLD_AS.get(name, name)
+    function = getattr(Tensor, name)
+    return function if resolve_name(function) == f"torch.Tensor.{name}" else TensorMethod(function, name)
+
+
+def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    assert overrides.ask_exactly is not None
+    return overrides.ask_exactly(function, args, kwargs or {})
+
+
+def _asking_method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _is_asked(self):
+            return _ask(told_method(name), (self, *args), kwargs)
+        return getattr(Tensor, name)(self, *args, **kwargs)
+
+    return _named(method, name)
+
+
+def _asking_operator(name: str) -> Callable[[Any, Any], Any]:
+    """A reflected operator of a tensor and an instance comes before the tensor's own, which it stands for."""
+    forward = f"__{name[3:]}" if name.startswith("__r") and name != "__rshift__" else ""
+
+    def operator(self: Any, other: Any) -> Any:
+        if not _is_asked(self):
+            return getattr(Tensor, name)(self, other)
+        try:
+            if forward and isinstance(other, Tensor):
+                return _ask(told_method(forward), (other, self))
+            return _ask(told_method(name), (self, other))
+        except TypeError:
+            if isinstance(other, (Tensor, int, float, complex)):
+                raise
+            return getattr(Tensor, name)(self, other)
+
+    return _named(operator, name)
+
+
+def _named(made: Any, name: str) -> Any:
+    made.__name__, made.__qualname__ = name, f"Tensor.{name}"
+    return made
+
+
+def _asking_property(member: Any) -> property:
+    def read(self: Any) -> Any:
+        return _ask(member.__get__, (self,)) if _is_asked(self) else member.__get__(self)
+
+    def write(self: Any, value: Any) -> None:
+        if _is_asked(self):
+            _ask(member.__set__, (self, value))
+        else:
+            member.__set__(self, value)
+
+    def remove(self: Any) -> None:
+        if _is_asked(self):
+            _ask(member.__delete__, (self,))
+        else:
+            member.__delete__(self)
+
+    return property(read, write, remove, member.__doc__)
