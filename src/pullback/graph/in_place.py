@@ -59,6 +59,7 @@ _AT_POSITIONS = frozenset(
     {"index_add", "index_copy", "index_put", "index_reduce", "scatter", "scatter_add", "scatter_reduce"}
 )
 """What writes elsewhere than it reads: the tensors read must not be the one written to."""
+_CHECKED_LATER = _AT_POSITIONS | {"refill_tensor"}  # the last reads before it writes
 
 
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -85,9 +86,8 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     if function.__name__ not in _FILLS:
         if not input._array.flags.c_contiguous:
             check_overlap(input)
-        for value in args:
-            if isinstance(value, TensorBase) and function.__name__ != "refill_tensor":  # that reads before it writes
-                check_partial_overlap(input._array, value._array, whole=function.__name__ in _AT_POSITIONS)
+        if function.__name__ not in _CHECKED_LATER:
+            _check_apart(input, args)
     alias = alias_of(input, recorded=records)
     if process.changed:
         if records and switches.saved_tensor_hooks:
@@ -97,6 +97,8 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
                 set_tangent(alias, level, tangent_at(alias, level).clone())
     result = function(alias, *args, **kwargs)
     check_writable(input, result)
+    if function.__name__ in _AT_POSITIONS:  # only now: what is wrong with the positions comes first
+        _check_apart(input, args, whole=True)
     if records and result._requires_grad:
         adopt_result(input, alias, result)
     else:
@@ -105,6 +107,13 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input
+
+
+def _check_apart(input: Any, args: Iterable[Any], whole: bool = False) -> None:
+    """Refuse tensors that share some memory with `input`, or, if `whole`, any."""
+    for value in args:
+        if isinstance(value, TensorBase):
+            check_partial_overlap(input._array, value._array, whole=whole)
 
 
 def _require_grad(values: Iterable[Any]) -> bool:
