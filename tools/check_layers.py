@@ -32,7 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("utils", "linalg", "fft", "special", "amp", "hub", "serialization", "testing"),
     ("nn", "func"),
     ("dispatch",),
-    ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils"),
+    ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils", "nested"),
     ("distributed",),
     ("as_torch", "jit"),
     ("__init__", "__main__"),

@@ -54,6 +54,7 @@ strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
 sparse_csc = layout("sparse_csc")
+jagged = layout("jagged")
 
 
 class memory_format:
