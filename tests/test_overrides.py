@@ -209,3 +209,9 @@ def test_a_class_may_stop_asking() -> None:
     x: Any = pullback.ones(2).as_subclass(Silent)
     Told.seen.clear()
     assert (type(x + 1), type(x.exp()), x.shape, Told.seen) == (pullback.Tensor, pullback.Tensor, (2,), [])
+
+
+def test_methods_of_plain_tensors_take_a_subclass() -> None:
+    s: Any = plain.clone().as_subclass(Told)
+    assert plain.allclose(s)
+    assert [type(r) for r in (plain.where(plain > 1, s), plain.float_power(s))] == [Told, Told]

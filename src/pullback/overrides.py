@@ -79,7 +79,9 @@ def _ask_foreign(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if method is not None and operands is not None:
         return _ask_exactly(told_method("eq" if method == "__eq__" else method), operands, {})
     given = {k: v for k, v in kwargs.items() if v is not None}
-    told = public if method is None else told_method(method)
+    # A method built of other operations is not what is asked about here, nor one with its arguments in another order.
+    is_method = method == getattr(public, "__name__", "") and method != "where"
+    told = told_method(method) if method is not None and is_method else public
     return _ask_exactly(told, *as_written(public, args, given))
 
 

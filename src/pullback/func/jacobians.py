@@ -83,7 +83,7 @@ def unit_vectors(like: Sequence[Any]) -> list[Any]:
     for tensor in like:
         count = tensor._array.size
         part = zeros(total, count, dtype=tensor.dtype)
-        F.fill_(F.diagonal(F.narrow(part, 0, start, count)), 1)
+        F.fill_(F.diagonal(part if count == total else F.narrow(part, 0, start, count)), 1)
         basis.append(F.reshape(part, (total, *tensor._array.shape)))
         start += count
     return basis
@@ -91,6 +91,8 @@ def unit_vectors(like: Sequence[Any]) -> list[Any]:
 
 def _split(rows: Any, outputs: list[Any]) -> list[Any]:
     """The rows that belong to each output."""
+    if len(outputs) == 1:
+        return [rows]
     leaves, spec = tree_flatten(rows)
     sizes = [o._array.size for o in outputs]
     parts, start = [], 0

@@ -55,7 +55,6 @@ class Transform:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the user's function: tensors made belong to this transform, in whatever mode the world outside is."""
-        # As `outside_inference_mode` does, without the price of a context of its own.
         inference, saves = set_switch("inference_mode", False), switches.saves_inference_tensors
         former = set_switch("transform", self)
         switches.transforms += 1
@@ -70,25 +69,15 @@ class Transform:
 
 
 @contextmanager
-def outside_inference_mode() -> Iterator[None]:
-    """Leave inference mode, whose tensors may be saved nevertheless."""
-    former = set_switch("inference_mode", False)
+def recording() -> Iterator[None]:
+    """Record, whatever the modes outside are; what inference mode made may be saved nevertheless."""
+    former, inference = set_grad_mode(True), set_switch("inference_mode", False)
     saves, switches.saves_inference_tensors = switches.saves_inference_tensors, True
     try:
         yield
     finally:
         switches.saves_inference_tensors = saves
-        set_switch("inference_mode", former)
-
-
-@contextmanager
-def recording() -> Iterator[None]:
-    """Record, whatever the modes outside are. See Note [Differentiating transforms]."""
-    former = set_grad_mode(True)
-    try:
-        with outside_inference_mode():
-            yield
-    finally:
+        set_switch("inference_mode", inference)
         set_grad_mode(former)
 
 

@@ -45,7 +45,8 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
         inputs, spec = tree_flatten(tree_map(lambda value: track(value, transform), wanted))
         tracked = tree_unflatten(inputs, spec)
         if numbers is not None:
-            tracked = replaced(enter(without(primals, numbers), transform), numbers, tracked)
+            others = enter(without(primals, numbers), transform) if len(primals) > 1 else primals
+            tracked = replaced(others, numbers, tracked)
         output = func(*tracked)
         aux = None
         if has_aux:

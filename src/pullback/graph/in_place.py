@@ -80,10 +80,11 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     """As `in_place`, when nobody is to be asked any more."""
     grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
     records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
-    if records and function.__name__ in _NEVER_RECORDED:
+    name = function.__name__
+    if records and name in _NEVER_RECORDED:
         records = False
-    check_in_place(input, function.__name__, records=records)
-    if function.__name__ not in _FILLS:
+    check_in_place(input, name, records=records)
+    if name not in _FILLS:
         if not input._array.flags.c_contiguous:
             check_overlap(input)
         if function.__name__ not in _CHECKED_LATER:

@@ -22,18 +22,18 @@ from pullback.tensor.version_counter import VersionCounter
 
 def tangents_flow(*inputs: Any) -> bool:
     """Whether tangents are on and one of the inputs has one."""
-    return switches.forward_grad and any(bool(levels_of(i)) for i in inputs)
+    return switches.forward_grad and any(map(levels_of, inputs))
 
 
 def levels_of(value: Any) -> tuple[int, ...]:
-    """The levels at which a tensor, or one of a list of tensors, has a tangent."""
+    """The levels at which a tensor, or one of a list of tensors, has a tangent; of a tensor in their order."""
     if isinstance(value, Tensor):
         extra = value._extra
         if extra is None:
             return ()
-        known = extra.tangents or {}
+        known = extra.tangents
         if extra.view is not None and (base := extra.view.base._extra) is not None and base.tangents:
-            known = {**base.tangents, **known}
+            known = {**base.tangents, **(known or {})}
         return tuple([level for level, key in enumerate(switches.dual_ids) if key in known]) if known else ()
     if isinstance(value, (list, tuple)):
         return tuple({level for item in value for level in levels_of(item)})
@@ -76,7 +76,8 @@ def without_tangents(value: Any, level: int) -> Any:
     """An alias on the same place of the graph that has no tangent at `level` or above."""
     if isinstance(value, (list, tuple)):
         return [without_tangents(item, level) for item in value]
-    if not isinstance(value, Tensor) or not any(known >= level for known in levels_of(value)):
+    levels = levels_of(value) if isinstance(value, Tensor) else ()
+    if not levels or levels[-1] < level:
         return value
     alias = new_tensor(value._array)
     alias._counter = value._counter
@@ -86,7 +87,7 @@ def without_tangents(value: Any, level: int) -> Any:
         if edge is not None and isinstance(edge[0], AccumulateGrad):
             alias._accumulator = edge[0].variable._accumulator
         alias._edge = None if edge is None or isinstance(edge[0], AccumulateGrad) else edge
-    for known in levels_of(value):
+    for known in levels:
         if known < level:
             set_tangent(alias, known, tangent_at(value, known))
     return alias

@@ -94,7 +94,8 @@ def divert(name: str, given: Given, out: Any = None) -> Any:
     road = _roads.get(name) or _road_of(name)
     values: Any = given if type(given) is tuple else road.values_of(given)
     if process.diverted and (overrides.types or switches.interceptors):
-        _require(road, values)
+        if road.required:
+            _require(road, values)
         taken = intercept(*road.arguments(values, out))
         if taken is not NotImplemented:
             return taken
