@@ -12,6 +12,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -86,6 +87,8 @@ def _placeable(result: Any, given: tuple[Any, ...]) -> Any:
 def _giving(results: list[Any], function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
     """A copy of a generated function that computes nothing: its results are given."""
     names = dict(vars(sys.modules[function.__module__]))
+    if not isinstance(function, FunctionType):
+        names = {**_imported_names(function.__module__), **names}
     remaining: Iterator[Any] = iter(results)
     arrays: Any = [r._array for r in results]
     computed = arrays if operation.outputs > 1 or operation.name in _MANY else arrays[0]
@@ -106,11 +109,30 @@ def _checked(name: str, given: Any, out: Any = None) -> Any:
 
 
 @cache
+def _imported_names(module: str) -> dict[str, Any]:
+    """What a generated file imports: a compiled module keeps some of it to itself."""
+    names: dict[str, Any] = {}
+    for statement in ast.parse(_text_of(module)).body:
+        if isinstance(statement, ast.ImportFrom) and statement.module != "__future__":
+            source = import_module(str(statement.module))
+            names |= {part.asname or part.name: getattr(source, part.name) for part in statement.names}
+    return names
+
+
+def _path_of(module: str) -> Path:
+    return Path(str(sys.modules["pullback.generated"].__file__)).parent / f"{module.rpartition('.')[2]}.py"
+
+
+def _text_of(module: str) -> str:
+    return _path_of(module).read_text(encoding="utf-8")
+
+
+@cache
 def _code_of(module: str, name: str) -> CodeType:
     """The code of a generated function from its text: a compiled one cannot be given other names."""
-    path = Path(str(sys.modules["pullback.generated"].__file__)).parent / f"{module.rpartition('.')[2]}.py"
+    path = _path_of(module)
     flag = __future__.annotations.compiler_flag
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+    for statement in ast.parse(_text_of(module)).body:
         if isinstance(statement, ast.FunctionDef) and statement.name == name:
             compiled = compile(ast.Module([statement], []), str(path), "exec", flags=flag)
             return next(c for c in compiled.co_consts if isinstance(c, CodeType) and c.co_name == name)

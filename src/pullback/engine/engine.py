@@ -304,7 +304,9 @@ class Engine:
         extra = node.extra
         if extra is not None and extra.pre_hooks:
             shown = node.shown_outputs()
-            replaced = _in_mode(task, None, call_node_hooks, extra.pre_hooks, _as_tensors(task, buffer.grads[:shown]))
+            tensors = _as_tensors(task, buffer.grads[:shown])
+            replaced = list(_in_mode(task, None, call_node_hooks, extra.pre_hooks, tensors))
+            del tensors
             self._take_over(task, buffer, range(shown), replaced)
         return True
 
