@@ -2,8 +2,8 @@
 
 >>> import pullback
 >>> sentences = nested_tensor([pullback.ones(2, 4), pullback.ones(3, 4)])
->>> to_padded_tensor(pullback.nn.functional.relu(sentences), 0.0).shape
-torch.Size([2, 3, 4])
+>>> tuple(to_padded_tensor(pullback.nn.functional.relu(sentences), 0.0).shape)
+(2, 3, 4)
 """
 
 from __future__ import annotations
