@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("nn", "func"),
     ("dispatch",),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils", "nested"),
-    ("distributed",),
+    ("distributed", "compiling"),
     ("as_torch", "jit"),
     ("__init__", "__main__"),
 )

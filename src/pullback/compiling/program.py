@@ -1,0 +1,139 @@
+"""What was recorded of a function: arrays, and the kernels that are called on them, in order.
+
+A program is flat and functional. Kernels take arrays and give arrays; no call writes to an array that another value
+names. What a function writes in place (an argument, a buffer, a parameter, a `.grad`) is an output with a place to be
+copied to (`writes`). A number that changes from call to call is an input too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False)
+class Value:
+    """An array of the program: an input, a constant, or what a call gives."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    strides: tuple[int, ...]
+    """In bytes, as eager execution laid the array out. What comes out of the program has these strides."""
+    constant: Any = None
+    """The array itself, where it belongs to the program and not to a call of it."""
+
+
+@dataclass(eq=False)
+class Number:
+    """A Python number that changes from call to call; it stands among the inputs."""
+
+    kind: type
+
+
+@dataclass(eq=False)
+class Call:
+    """A kernel (`family.name`, as in kernels/), what it was given, and what it gave."""
+
+    kernel: str
+    function: Callable[..., Any]
+    """The kernel itself, NumPy or compiled C: what it gives is right, whatever is made faster."""
+    arguments: tuple[Any, ...]
+    """Values, Numbers and plain Python values, nested in tuples, lists and dictionaries."""
+    options: dict[str, Any]
+    results: list[Value]
+    is_single: bool = True
+    """Whether the kernel gives one array and not a tuple."""
+    is_view: bool = False
+    """Whether the result shares the memory of the first argument."""
+    is_ordered: bool = False
+    """Whether it draws random numbers or has another effect: it is never dropped, repeated or moved past another such."""
+    source: Any = None
+    """The SourceLine of the user's program."""
+
+
+@dataclass
+class Program:
+    """Inputs, calls, and outputs; `writes` are pairs (index among the inputs, value copied into that input's array)."""
+
+    inputs: list[Value | Number]
+    calls: list[Call] = field(default_factory=list)
+    outputs: list[Value | None] = field(default_factory=list)
+    writes: list[tuple[int, Value]] = field(default_factory=list)
+
+
+@dataclass
+class JointProgram:
+    """Forward and backward in one: the last `gradient_inputs` inputs are gradients of outputs, and the last
+    `gradient_outputs` outputs are gradients of inputs (None where there is none)."""
+
+    program: Program
+    gradient_inputs: int
+    gradient_outputs: int
+
+
+Runner = Callable[[Sequence[Any]], list[Any]]
+"""Takes the inputs (arrays and numbers) and gives the outputs; writes are done when it returns."""
+
+
+def replay(program: Program) -> Runner:
+    """The reference runner: one kernel after the other, nothing planned. The backend's runners must agree with it.
+
+    `run.describe()` says what it does, for `explain`.
+    """
+    constants = {value: value.constant for value in _values_of(program) if value.constant is not None}
+
+    def run(inputs: Sequence[Any]) -> list[Any]:
+        arrays: dict[Any, Any] = dict(constants)
+        arrays.update(zip(program.inputs, inputs, strict=True))
+        for call in program.calls:
+            given = fill(call.arguments, arrays)
+            options = fill(call.options, arrays)
+            made = call.function(*given, **options)
+            for value, array in zip(call.results, (made,) if call.is_single else made, strict=True):
+                arrays[value] = array
+        written = [(inputs[place], arrays[value]) for place, value in program.writes]
+        outputs = [None if value is None else arrays[value] for value in program.outputs]
+        for target, source in written:
+            target[...] = source
+        return outputs
+
+    run.describe = lambda: f"{len(program.calls)} kernels, one after the other"  # type: ignore[attr-defined]  # for explain
+    return run
+
+
+def fill(given: Any, arrays: dict[Any, Any]) -> Any:
+    """`given` with arrays and numbers in place of the Values and Numbers that it holds."""
+    kind = type(given)
+    if kind is Value or kind is Number:
+        return arrays[given]
+    if kind is tuple or kind is list:
+        return kind([fill(part, arrays) for part in given])
+    if kind is dict:
+        return {key: fill(part, arrays) for key, part in given.items()}
+    return given
+
+
+def values_in(given: Any) -> Iterator[Value | Number]:
+    """The Values and Numbers in the arguments of a call."""
+    kind = type(given)
+    if kind is Value or kind is Number:
+        yield given
+    elif kind is tuple or kind is list:
+        for part in given:
+            yield from values_in(part)
+    elif kind is dict:
+        for part in given.values():
+            yield from values_in(part)
+
+
+def _values_of(program: Program) -> Iterator[Value]:
+    for call in program.calls:
+        for value in values_in((call.arguments, call.options)):
+            if type(value) is Value:
+                yield value
+    for output in program.outputs:
+        if output is not None:
+            yield output
+    for _, value in program.writes:
+        yield value
