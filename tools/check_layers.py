@@ -17,7 +17,7 @@ from pathlib import Path
 PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("typing", "errors", "version", "torch_version", "missing_names", "torch_places", "source_text"),
+    ("typing", "errors", "version", "torch_version", "missing_names", "torch_places", "source_text", "report"),
     ("native", "rules", "expressions"),
     ("backend",),
     ("modes", "kernels"),

@@ -112,6 +112,7 @@ _ELSEWHERE = {
     "compile": "pullback.compiler",
     "ops": "pullback.library",
     "derivative_coverage": "pullback.coverage",
+    "saved_report": "pullback.inspection.saved_memory",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",
     **dict.fromkeys(

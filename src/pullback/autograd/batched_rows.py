@@ -66,7 +66,7 @@ def _is_watched() -> bool:
     state = switches
     return bool(
         state.interceptors or state.anomaly_mode or state.saved_tensor_hooks or state.inference_mode
-        or state.transforms or state.dual_level >= 0 or state.profiler is not None or process.log_nodes
+        or state.transforms or state.dual_level >= 0 or state.node_observer is not None or process.log_nodes
     )  # fmt: skip
 
 

@@ -383,11 +383,12 @@ class Engine:
             _in_mode(task, node, call_node_hooks, extra.post_hooks, (), tuple(_as_tensors(task, [grad])))
 
     def _evaluate_guarded(self, task: GraphTask, node: Node, edges: Edges, grads: list[Any]) -> Sequence[Any]:
-        """Evaluate a node under the profiler where one runs, and release what it saved."""
+        """Evaluate a node before the eyes of observers, and release what it saved."""
         # Two passes may share this graph: one of them must find the other's release whole.
         with _lock_of(node) if _passes > 1 else nullcontext():
-            if process.changed and switches.profiler is not None:
-                results = switches.profiler.evaluate(node, lambda: self._evaluate(task, node, edges, grads))
+            if process.changed and switches.node_observer is not None:
+                run = partial(self._evaluate, task, node, edges, grads)
+                results = switches.node_observer.evaluate(node, tuple(grads), edges, run)
             else:
                 results = self._evaluate(task, node, edges, grads)
             if not task.keep_graph:

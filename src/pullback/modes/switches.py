@@ -80,13 +80,14 @@ class Switches(threading.local):
         """The TorchDispatchModes around, innermost last. See Note [Dispatch]."""
         self.below_autograd: bool = False
         """Whether a dispatch mode or a `__torch_dispatch__` runs: nothing is recorded, whatever grad mode says."""
+        self.node_observer: Any = None
+        """The innermost NodeObserver, which sees nodes of backward run."""
         self.meta_device: bool = False
         """Whether new tensors are made on the device "meta"."""
         # Settings that no generated function reads: they may be assigned directly.
         self.anomaly_check_nan: bool = True
         self.dual_ids: tuple[int, ...] = ()
         self.current_node: Any = None
-        self.profiler: Any = None
         self.saved_tensor_hooks_disabled: str | None = None
         self.overrides_disabled: bool = False
         self.transforms: int = 0
@@ -118,6 +119,7 @@ SWITCH_DEFAULTS = {
     "transform": None,
     "dispatch_modes": (),
     "below_autograd": False,
+    "node_observer": None,
     "meta_device": False,
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.autograd.profiler import profile as _profile
 from pullback.autograd.profiler import record_function
+from pullback.report import Report
 
 __all__ = [
     "ProfilerAction",
@@ -78,22 +79,39 @@ def tensorboard_trace_handler(
 
     def handler(prof: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
-        prof.export_chrome_trace(os.path.join(dir_name, f"{worker_name or 'worker'}.{prof.step_num}.pt.trace.json"))
+        prof.export_chrome_trace(
+            os.path.join(dir_name, f"{worker_name or 'worker'}.{prof.step_num}.pt.trace.json{'.gz' * use_gzip}")
+        )
 
     return handler
 
 
 class profile:
-    """Profile a block, or the steps of a loop that a schedule picks."""
+    """Profile a block, or the steps of a loop that a schedule picks.
+
+    `record_shapes`, `profile_memory`, `with_stack` and `with_flops` ask for more about each event; `by_line()` and
+    `by_module()` say where in the program the time went.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, 3)
+    >>> with profile(record_shapes=True, with_flops=True) as prof:
+    ...     y = x @ x.T
+    >>> [(event.key, event.input_shapes, event.flops) for event in prof.events()][-1]
+    ('aten::mm', [[2, 3], [3, 2]], 24)
+    """
 
     def __init__(
         self, *, activities: Iterable[ProfilerActivity] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[[Any], Any] | None = None, record_shapes: bool = False, **options: Any,
+        on_trace_ready: Callable[[Any], Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
+        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         self._schedule = schedule
         self._on_trace_ready = on_trace_ready
-        self._record_shapes = record_shapes
+        self._options: dict[str, Any] = {
+            "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
+            "with_flops": with_flops, "with_modules": with_modules,
+        }  # fmt: skip
         self._current: _profile | None = None
         self._finished: _profile | None = None
         self.step_num = 0
@@ -125,7 +143,7 @@ class profile:
     def _follow_schedule(self) -> None:
         action = self._schedule(self.step_num) if self._schedule is not None else ProfilerAction.RECORD
         if action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE) and self._current is None:
-            self._current = _profile(record_shapes=self._record_shapes)
+            self._current = _profile(**self._options)
             self._current.__enter__()
 
     def _finish(self) -> None:
@@ -140,14 +158,45 @@ class profile:
             raise RuntimeError("the profiler has not finished a cycle yet")
         return self._finished
 
-    def key_averages(self, *args: Any, **kwargs: Any) -> Any:
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> Any:
         """Averages by name of the last finished cycle."""
-        return self._result().key_averages(*args, **kwargs)
+        return self._result().key_averages(group_by_input_shape, group_by_stack_n)
 
     def events(self) -> Any:
         """The events of the last finished cycle."""
         return self._result().function_events
 
+    def by_operation(self) -> Report:
+        """Time, memory and flops by operation, forward and backward apart."""
+        return self._result().by_operation()
+
+    def by_line(self) -> Report:
+        """Time, memory and flops by the line of the program, its gradients included."""
+        return self._result().by_line()
+
+    def by_module(self) -> Report:
+        """Time, memory and flops by module, its gradients included."""
+        return self._result().by_module()
+
+    def memory_timeline(self) -> Any:
+        """What was allocated and freed, in order of time, with `profile_memory=True`."""
+        return self._result().memory_timeline()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The last finished cycle as plain data."""
+        return self._result().to_dict()
+
+    def _repr_html_(self) -> str:
+        return self._result()._repr_html_()
+
     def export_chrome_trace(self, path: str) -> None:
-        """Write the last finished cycle for chrome://tracing."""
+        """Write the last finished cycle for chrome://tracing and Perfetto."""
         self._result().export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write a line per stack with its time, as flame graph tools read them; needs `with_stack=True`."""
+        self._result().export_stacks(path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Write the memory timeline as JSON: a list of times in microseconds and a list of bytes held then."""
+        self._result().export_memory_timeline(path)

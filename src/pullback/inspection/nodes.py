@@ -1,0 +1,131 @@
+"""Walking a recorded graph as it is: without expanding fused nodes and without unpacking what hooks packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pullback.backend.array_module import ndarray
+from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.history import gradient_edge
+from pullback.graph.node import Node
+from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
+from pullback.graph.source_lines import place_of
+from pullback.tensor.tensor import Tensor
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors in a tensor, a list, a tuple or a dict.
+
+    >>> import pullback
+    >>> len(list(tensors_in([pullback.ones(1), {"a": pullback.ones(1)}])))
+    2
+    """
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+def nodes_behind(tensors: Any) -> list[Node]:
+    """The nodes that a backward pass from `tensors` would run, latest recorded first, the accumulators last.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> [node.name() for node in nodes_behind((x * x).sum())]
+    ['SumBackward0', 'MulBackward0', 'torch::autograd::AccumulateGrad']
+    """
+    waiting = [edge[0] for tensor in tensors_in(tensors) if (edge := gradient_edge(tensor)) is not None]
+    seen: dict[Node, None] = {}
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen[node] = None
+        waiting.extend(edge[0] for edge in node.next_edges if edge is not None)
+    return sorted(seen, key=lambda node: (hasattr(node, "variable"), -node.sequence_nr))
+
+
+def acting_node(node: Node) -> Node:
+    """The node that does the work of `node`: another one where its steps were recorded. See Note [Fused nodes]."""
+    extra = node.extra
+    return node if extra is None or extra.outer is None else extra.outer
+
+
+def saved_values(node: Node) -> Iterator[tuple[str, Any]]:
+    """What a node keeps for its backward: tensors, arrays, saved outputs, packed values, each with its name."""
+    node = acting_node(node)
+    if isinstance(node, FunctionContext):
+        for index, (value, _) in enumerate(node.stored or ()):
+            if value is not None:
+                yield f"saved_tensors[{index}]", value
+    for name in node.saved_names:
+        value = getattr(node, f"saved_{name}", None)
+        if isinstance(value, SavedList):
+            for index, tensor in enumerate(value._tensors):
+                yield f"{name}[{index}]", tensor
+        elif isinstance(value, Tensor | SavedOutput | PackedTensor | ndarray):
+            yield name, value
+    for name, value in getattr(node, "__dict__", {}).items():
+        if not name.startswith("saved_") and name not in _NOT_SAVED:
+            yield from ((name, tensor) for tensor in tensors_in(value))
+    inner = getattr(node, "inner", None)
+    if isinstance(inner, Node):  # the operation on a view that a CopySlices runs
+        yield from saved_values(inner)
+
+
+_NOT_SAVED = {"variable", "stored", "to_save", "extra", "next_edges", "inner"}
+
+
+def held_arrays(value: Any) -> Iterator[Any]:
+    """The arrays that a saved value keeps alive; a packed one is not unpacked, but looked into."""
+    if isinstance(value, PackedTensor):
+        for tensor in tensors_in(value.packed):
+            yield tensor._array
+        held = getattr(value.packed, "held_array", None)
+        if held is not None:
+            yield held
+    elif isinstance(value, ndarray):
+        yield value
+    else:
+        yield value._array
+
+
+def line_of(node: Node) -> tuple[str, int] | None:
+    """The user's line that recorded the node, where it is known."""
+    return place_of(node)
+
+
+def module_of(node: Node) -> str | None:
+    """The path of the module that recorded the node, where it is known."""
+    from pullback.graph import source_lines
+
+    find = getattr(source_lines, "module_path_of", None)
+    return None if find is None else find(node)
+
+
+def leaves_behind(tensors: Any) -> list[Tensor]:
+    """The leaves that a backward pass from `tensors` would give gradients to.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> leaves_behind((x * 2).sum())[0] is x
+    True
+    """
+    return [node.variable for node in nodes_behind(tensors) if hasattr(node, "variable")]
+
+
+def named_leaves(names: Any) -> list[tuple[str, Tensor]]:
+    """Pairs of names and tensors of a module, a mapping, pairs, or bare tensors, which are numbered."""
+    if hasattr(names, "named_parameters"):
+        return list(names.named_parameters())
+    if isinstance(names, Tensor):
+        return [("0", names)]
+    pairs: Iterable[Any] = names.items() if hasattr(names, "items") else names
+    return [
+        (str(index), entry) if isinstance(entry, Tensor) else (str(entry[0]), entry[1])
+        for index, entry in enumerate(pairs)
+    ]

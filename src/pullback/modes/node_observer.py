@@ -1,0 +1,44 @@
+"""NodeObserver: sees each node that backward passes of this thread run.
+
+Observers form a chain, innermost first; the engine calls the innermost, whose `evaluate` calls the others. While none is
+there, a pass pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.modes.switches import set_switch, switches
+
+
+class NodeObserver:
+    """The base of what watches backward passes: the profiler, precision telemetry, recorded runs."""
+
+    _around: NodeObserver | None = None
+
+    def start_observing(self) -> None:
+        """See nodes of this thread from now on."""
+        self._around = set_switch("node_observer", self)
+
+    def stop_observing(self) -> None:
+        """See none any more; others go on."""
+        inner = switches.node_observer
+        if inner is self:
+            set_switch("node_observer", self._around)
+        while inner is not None:
+            if inner._around is self:
+                inner._around = self._around
+            inner = inner._around
+        self._around = None
+
+    def evaluate(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
+        """Let the observers see how `run` evaluates a node."""
+        around = self._around
+        if around is None:
+            return self.observe(node, grads, edges, run)
+        return self.observe(node, grads, edges, lambda: around.evaluate(node, grads, edges, run))
+
+    def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
+        """Return what `run()` returns. `grads` arrived; `edges` has None where no gradient is wanted."""
+        return run()
