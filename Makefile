@@ -25,8 +25,9 @@ test-compiled: $(COMPILED)/.installed
 	$(COMPILED)/bin/python -m pytest tests --override-ini pythonpath=.
 
 # Everything that must hold before a change is handed in.
-check: $(VENV)/.developed
+check: $(VENV)/.typed
 	$(BIN)/python -m tools.codegen --check
+	$(BIN)/python -m tools.stubs --check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict $(TYPED)
@@ -53,6 +54,7 @@ notes: $(VENV)/.developed
 
 codegen: $(VENV)/.developed
 	$(BIN)/python -m tools.codegen
+	$(BIN)/python -m tools.stubs
 
 # Both install PyTorch, which is large. The first compares every operation with PyTorch's and writes docs/operations.md
 # (one operation or family: `.venv/bin/python -m tests.conformance --op add`); the second runs whole programs on both.
@@ -109,6 +111,11 @@ $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/na
 $(VENV)/.developed: $(VENV)/.created pyproject.toml setup.py $(NATIVE)
 	@echo "Installing the tools of development and compiling the kernels for this machine, some $(words $(NATIVE)) files ..."
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+# A second type checker, which the tests of the stubs use where it is installed.
+$(VENV)/.typed: $(VENV)/.developed
+	$(BIN)/python -m pip install --quiet --editable '.[types]'
 	touch $@
 
 $(VENV)/.conformance: $(VENV)/.developed

@@ -78,4 +78,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'pullback.autograd' has no attribute '{name}'")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBMODULES})
+
+
 del _tensor_hooks

@@ -66,3 +66,7 @@ def __getattr__(name: str) -> Any:
     from pullback.masked import maskedtensor
 
     return getattr(maskedtensor, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

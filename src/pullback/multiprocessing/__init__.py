@@ -32,3 +32,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 def __getattr__(name: str) -> Any:
     return getattr(_multiprocessing, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_multiprocessing.__all__})

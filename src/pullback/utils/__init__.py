@@ -46,3 +46,9 @@ def __getattr__(name: str) -> ModuleType:
         if error.name != f"{__name__}.{name}":
             raise
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
+
+
+def __dir__() -> list[str]:
+    from pkgutil import iter_modules  # only who lists the package pays for it
+
+    return sorted({*globals(), *(module.name for module in iter_modules(__path__))})

@@ -47,3 +47,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.typed_uses.checking import complained_lines, marked_lines
+
+
+def test_stubs_are_fresh() -> None:
+    done = subprocess.run([sys.executable, "-m", "tools.stubs", "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_mypy_finds_the_wrong_uses_and_no_other() -> None:
+    assert complained_lines("mypy") == marked_lines()
+
+
+@pytest.mark.parametrize("checker", ["basedpyright", "pyright"])
+def test_pyright_finds_the_wrong_uses_and_no_other(checker: str) -> None:
+    if shutil.which(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    assert complained_lines(checker) == marked_lines()
