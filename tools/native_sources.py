@@ -102,6 +102,8 @@ _ACCESS_IMPORT = "; from pullback.native_access cimport " + (
     "array_of, c_contiguous_of, carray_of, counter_of, dtype_of, shape_of, shapes_differ_between, writeable_of"
 )
 
+_OPERATION_IMPORT = _ACCESS_IMPORT + "; from pullback.graph.source_lines import source_line"
+
 
 class NativeSource(NamedTuple):
     """The text of one module for Cython: what it implements, and what it declares to other modules ("" for nothing)."""
@@ -179,7 +181,7 @@ class _Translation:
         if others:
             parts.insert(0, f"from {statement.module} import {', '.join(others)}")
         self._replace(
-            statement, "; ".join(parts) + (_ACCESS_IMPORT if "TensorBase" in native and self.generated else "")
+            statement, "; ".join(parts) + (_OPERATION_IMPORT if "TensorBase" in native and self.generated else "")
         )
 
     def _class(self, statement: ast.ClassDef) -> None:
@@ -262,7 +264,10 @@ class _Translation:
         self._rewrite(statement, _OPERATION_ACCESS)
         self._rewrite(statement, ((_STATE_ACCESS, r"(<TensorBase?>\1).\2"),))
         made = (
-            (re.compile(rf"node: Any = new_node\(({name})\)$"), r"node = <\1>\1.__new__(\1)")
+            (
+                re.compile(rf"node: Any = new_node\(({name})\)$"),
+                r"node = <\1>\1.__new__(\1); node.source = source_line()",
+            )
             for name in sorted(self.native)
         )
         self._rewrite(statement, tuple(made))

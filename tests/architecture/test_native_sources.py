@@ -106,7 +106,9 @@ def test_rules_read_what_was_saved_as_structs() -> None:
 
 def test_new_nodes_are_made_without_a_call() -> None:
     text = NODE + "\n\ndef mul(input):\n    node: Any = new_node(MulBackward0)\n"
-    assert translated(text)[-1] == "    node = <MulBackward0>MulBackward0.__new__(MulBackward0)"
+    assert translated(text)[-1] == (
+        "    node = <MulBackward0>MulBackward0.__new__(MulBackward0); node.source = source_line()"
+    )
 
 
 def test_slots_of_shared_classes_become_fields() -> None:

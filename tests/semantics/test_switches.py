@@ -17,7 +17,6 @@ MODES: dict[str, Callable[[], Any]] = {
     "inference_mode": pullback.inference_mode,
     "saved_tensors_hooks": lambda: pullback.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
     "dual_level": pullback.autograd.forward_ad.dual_level,
-    "record_source_lines": pullback.autograd.graph.record_source_lines,
 }
 
 
@@ -46,7 +45,7 @@ def test_a_thread_that_ends_in_two_modes_counts_once() -> None:
 
     def work() -> None:
         pullback.no_grad().__enter__()
-        pullback.autograd.graph.record_source_lines().__enter__()
+        pullback.inference_mode().__enter__()
 
     in_thread(work)
     assert process.changed == before

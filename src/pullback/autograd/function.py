@@ -13,7 +13,7 @@ from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.basic_nodes import DelayedError
 from pullback.graph.custom_function_node import FunctionContext, FunctionCtx, _FunctionBase, _HookMixin
 from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
-from pullback.graph.node import next_sequence_nr
+from pullback.graph.node import begin_recording
 from pullback.graph.tangents import levels_of, without_tangents
 from pullback.graph.views import check_view_modification, make_view
 from pullback.modes.grad_mode import set_grad_mode
@@ -204,7 +204,7 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     dual = bool(process.changed) and switches.dual_level >= 0 and any(levels_of(t) for t in tensors)
     if records:
         ctx.next_edges = tuple([gradient_edge(t) for t in tensors])
-        ctx.sequence_nr = next_sequence_nr()
+        begin_recording(ctx)
     inputs = tuple([without_tangents(a, 0) if isinstance(a, Tensor) else a for a in args]) if dual else args
     former, former_level = suspend_gradients(), switches.dual_level
     if dual:

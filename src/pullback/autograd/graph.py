@@ -15,15 +15,15 @@ from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
 from pullback.graph.removable_handle import RemovableHandle
+from pullback.graph.source_lines import module_path_of, source_line_of, want_source_lines, want_source_lines_here
 from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
-from pullback.modes.switches import set_switch
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-    "increment_version", "record_source_lines", "region_activation_memory_budget", "register_multi_grad_hook",
-    "save_on_cpu",
-    "saved_tensors_hooks", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
+    "increment_version", "module_path_of", "record_source_lines", "region_activation_memory_budget",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks", "set_override_stale_capture_stream",
+    "set_source_lines", "set_warn_on_accumulate_grad_stream_mismatch", "source_line_of",
 ]  # fmt: skip
 
 
@@ -228,9 +228,10 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
 
 
 class record_source_lines(contextlib.ContextDecorator):
-    """Let nodes remember the source line that records them: for pictures of the graph and for errors of backward.
+    """Let nodes remember the source line that records them (or not): for pictures of the graph and for errors.
 
-    As a context manager or a decorator around the forward computation. See Note [Source lines] for what it costs.
+    As a context manager or a decorator around the forward computation, for this thread. `set_source_lines` says it for
+    the whole process. See Note [Source lines] for what it costs.
 
     >>> import pullback
     >>> from pullback.utils.graph_picture import graph_tree
@@ -243,13 +244,29 @@ class record_source_lines(contextlib.ContextDecorator):
 
     def __init__(self, enabled: bool = True) -> None:
         self.enabled = enabled
-        self._former: list[bool] = []
+        self._former: list[int] = []
 
     def __enter__(self) -> None:
-        self._former.append(set_switch("source_lines", self.enabled))
+        self._former.append(want_source_lines_here(1 if self.enabled else -1))
 
     def __exit__(self, *error: object) -> None:
-        set_switch("source_lines", self._former.pop())
+        want_source_lines_here(self._former.pop())
+
+
+def set_source_lines(enabled: bool) -> bool:
+    """Turn the source lines of nodes and of in-place writes on or off for the whole process; return what was set before.
+
+    They are on by default where they cost next to nothing; see Note [Source lines].
+
+    >>> import pullback
+    >>> former = set_source_lines(False)
+    >>> x = pullback.ones(3, requires_grad=True)
+    >>> source_line_of((x * 2).grad_fn) is None
+    True
+    >>> set_source_lines(former)
+    False
+    """
+    return bool(want_source_lines(int(enabled)))
 
 
 class region_activation_memory_budget:

@@ -30,7 +30,7 @@ from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
-from pullback.graph.source_lines import note_source_line
+from pullback.graph.source_lines import note_source_line, source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import dispatch, is_backward_dispatched
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switches
@@ -108,6 +108,7 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
+        task.called_at = source_line()
         root = GraphRoot(edges, grads)
         task.root = root
         task.count_dependencies([root])
@@ -161,6 +162,7 @@ class Engine:
         heap: list[Any] = queue.heap
         leaves: list[Any] = queue.leaves
         keep_graph = task.keep_graph
+        called_at = task.called_at
         log_nodes = process.log_nodes
         node: Node = root
         following: Node
@@ -170,82 +172,87 @@ class Engine:
         fresh: tuple[bool, ...] = ()
         # The hooks of a single root's tensor run even if nothing that is wanted lies below it.
         edges: Edges = root.next_edges if len(root.next_edges) == 1 else task.wanted_edges(root)
-        while True:
-            ready: Node | None = None
-            ready_grads: list[Any] = []
-            ready_owned: list[int] = []
-            index = -1
-            for edge in edges:
-                index += 1
-                if edge is None:
-                    continue
-                following, input_nr = edge
-                left = dependencies[following] - 1
-                grad = results[index]
-                new = 1 if fresh and fresh[index] else 0
-                if not new and owned[0] and grad is grads[0]:
-                    new = owned[0]  # handed on: as much owned as it was here, unless another edge gets it too
-                    for other, result in enumerate(results):
-                        if result is grad and other != index:
-                            new = 0
-                if left == 0 and following.output_count == 1 and following not in not_ready:
-                    arrived = [grad.whole() if isinstance(grad, PartialGradient) else grad]
-                    arrived_owned = [new]
-                else:
-                    buffer = not_ready.get(following)
-                    if buffer is None:
-                        buffer = not_ready[following] = InputBuffer(following.output_count)
-                    if grad is not None and moves_tensors:
-                        if process.changed:  # anomaly mode: the sum is induced by the node that sent the gradient
-                            switches.current_node = node
-                        buffer.add_tensor(input_nr, grad, new)
-                    elif grad is not None:
-                        buffer.add(input_nr, grad, new)
-                    if left:
-                        dependencies[following] = left
+        try:
+            while True:
+                ready: Node | None = None
+                ready_grads: list[Any] = []
+                ready_owned: list[int] = []
+                index = -1
+                for edge in edges:
+                    index += 1
+                    if edge is None:
                         continue
-                    del not_ready[following]
-                    arrived, arrived_owned = buffer.grads, buffer.owned
-                dependencies[following] = 0
-                if type(following) is AccumulateGrad and task.only_accumulates(following):
-                    if arrived[0] is not None:
-                        following.accumulate_array(arrived[0], arrived_owned[0])
-                    continue
-                if ready is not None:
-                    queue.push(ready, ready_grads, ready_owned)
-                ready, ready_grads, ready_owned = following, arrived, arrived_owned
+                    following, input_nr = edge
+                    left = dependencies[following] - 1
+                    grad = results[index]
+                    new = 1 if fresh and fresh[index] else 0
+                    if not new and owned[0] and grad is grads[0]:
+                        new = owned[0]  # handed on: as much owned as it was here, unless another edge gets it too
+                        for other, result in enumerate(results):
+                            if result is grad and other != index:
+                                new = 0
+                    if left == 0 and following.output_count == 1 and following not in not_ready:
+                        arrived = [grad.whole() if isinstance(grad, PartialGradient) else grad]
+                        arrived_owned = [new]
+                    else:
+                        buffer = not_ready.get(following)
+                        if buffer is None:
+                            buffer = not_ready[following] = InputBuffer(following.output_count)
+                        if grad is not None and moves_tensors:
+                            if process.changed:  # anomaly mode: the sum is induced by the node that sent the gradient
+                                switches.current_node = node
+                            buffer.add_tensor(input_nr, grad, new)
+                        elif grad is not None:
+                            buffer.add(input_nr, grad, new)
+                        if left:
+                            dependencies[following] = left
+                            continue
+                        del not_ready[following]
+                        arrived, arrived_owned = buffer.grads, buffer.owned
+                    dependencies[following] = 0
+                    if type(following) is AccumulateGrad and task.only_accumulates(following):
+                        if arrived[0] is not None:
+                            following.accumulate_array(arrived[0], arrived_owned[0])
+                        continue
+                    if ready is not None:
+                        queue.push(ready, ready_grads, ready_owned)
+                    ready, ready_grads, ready_owned = following, arrived, arrived_owned
 
-            if ready is not None and not leaves and not (heap and heap[0][0] < -ready.sequence_nr):
-                node, grads, owned = ready, ready_grads, ready_owned
-            else:
-                if ready is not None:
-                    queue.push(ready, ready_grads, ready_owned)
-                elif not heap and not leaves:
-                    return
-                node, grads, owned = queue.pop()
-
-            edges = node.next_edges if info is None else task.wanted_edges(node)
-            if (
-                node.extra is not None or node.needs_tensors or type(node) is AccumulateGrad
-                or process.changed or log_nodes or _passes != 1
-                or (info is not None and (node not in info or info[node].captures))
-            ):  # fmt: skip
-                outcome = self._run_carefully(task, node, edges, grads, owned)
-                if outcome is None:
-                    results, edges = (), ()
+                if ready is not None and not leaves and not (heap and heap[0][0] < -ready.sequence_nr):
+                    node, grads, owned = ready, ready_grads, ready_owned
                 else:
-                    results, fresh = outcome
-                    edges = task.edges_of_steps(node, edges)
-                continue
-            if grads[0] is None and all(g is None for g in grads):
-                results = (None,) * len(edges)
-            elif moves_tensors:
-                results = node.apply_differentiable(grads, edges)
-            else:
-                results = node.apply(grads, edges, owned[0] > 0)
-            if not keep_graph:
-                node.release_saved_tensors()
-            fresh = node.fresh
+                    if ready is not None:
+                        queue.push(ready, ready_grads, ready_owned)
+                    elif not heap and not leaves:
+                        return
+                    node, grads, owned = queue.pop()
+
+                edges = node.next_edges if info is None else task.wanted_edges(node)
+                if (
+                    node.extra is not None or node.needs_tensors or type(node) is AccumulateGrad
+                    or process.changed or log_nodes or _passes != 1
+                    or (info is not None and (node not in info or info[node].captures))
+                ):  # fmt: skip
+                    outcome = self._run_carefully(task, node, edges, grads, owned)
+                    if outcome is None:
+                        results, edges = (), ()
+                    else:
+                        results, fresh = outcome
+                        edges = task.edges_of_steps(node, edges)
+                    continue
+                if grads[0] is None and all(g is None for g in grads):
+                    results = (None,) * len(edges)
+                elif moves_tensors:
+                    results = node.apply_differentiable(grads, edges)
+                else:
+                    results = node.apply(grads, edges, owned[0] > 0)
+                if not keep_graph:
+                    node.release_saved_tensors()
+                    node.freed_by = called_at
+                fresh = node.fresh
+        except Exception as error:
+            note_source_line(error, node)
+            raise
 
     def _run_carefully(
         self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[int]
@@ -393,6 +400,7 @@ class Engine:
                 results = self._evaluate(task, node, edges, grads)
             if not task.keep_graph:
                 node.release_saved_tensors()
+                node.freed_by = task.called_at
         return results
 
     def _evaluate(self, task: GraphTask, node: Node, edges: Edges, grads: list[Any]) -> Sequence[Any]:
@@ -410,9 +418,7 @@ class Engine:
                 return _in_mode(task, node, node.apply_differentiable, tensors, edges)
             results = node.apply(grads, edges)
             return [result.whole() if isinstance(result, PartialGradient) else result for result in results]
-        except Exception as error:
-            if node.extra is not None:
-                note_source_line(error, node)
+        except Exception:
             if process.changed and switches.anomaly_mode:
                 report_anomaly(node)
             raise

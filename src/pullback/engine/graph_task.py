@@ -42,7 +42,7 @@ class GraphTask:
     """The state of one backward pass."""
 
     __slots__ = (
-        "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
+        "called_at", "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
         "moves_tensors", "not_ready", "ready_queue", "root",
     )  # fmt: skip
 
@@ -53,6 +53,8 @@ class GraphTask:
         self.moves_tensors = create_graph
         """Whether gradients are Tensors from node to node: they are recorded, or dispatch modes are to see them."""
         self.depth = depth
+        self.called_at: Any = None
+        """The user's line that called backward, where lines are noted (Note [Source lines])."""
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
         self.ready_queue = ReadyQueue()

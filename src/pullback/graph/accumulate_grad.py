@@ -20,6 +20,7 @@ from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edges
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node, new_node
+from pullback.graph.source_lines import note_write
 from pullback.kernels.accumulation import add_in_place
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
@@ -102,6 +103,7 @@ class AccumulateGrad(Node):
                     current._counter = VersionCounter(1)
                 else:
                     counter.value += 1
+                    counter.lines = note_write(counter.lines)
                 if mirrors:
                     after_write(current._array, current._extra.mirror if current._extra is not None else None)
 

@@ -8,7 +8,7 @@ from typing import Any
 from pullback.errors import derivative_not_implemented
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.history import link
-from pullback.graph.node import Node, new_node, next_sequence_nr
+from pullback.graph.node import Node, begin_recording, new_node
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -79,7 +79,7 @@ class Identity(_BasicNode):
     """Passes gradients on unchanged."""
 
     def __init__(self) -> None:
-        self.sequence_nr = next_sequence_nr()
+        begin_recording(self)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return tuple(grads)
@@ -131,7 +131,7 @@ class DelayedError(_Attaching):
         if len(arguments) != 2:
             raise RuntimeError(f"Requires two arguments, got {len(arguments)}: the message and the number of tensors")
         self.message, self.count = arguments
-        self.sequence_nr = next_sequence_nr()
+        begin_recording(self)
 
     def make_node(self) -> Node:
         node = new_node(Error)
@@ -143,7 +143,7 @@ class UndefinedGrad(_Attaching):
     """Attaches a node that lets no gradient through."""
 
     def __init__(self) -> None:
-        self.sequence_nr = next_sequence_nr()
+        begin_recording(self)
 
     def make_node(self) -> Node:
         return new_node(UndefinedGradBackward)

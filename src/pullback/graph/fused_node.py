@@ -20,6 +20,7 @@ from pullback.backend.array_module import empty
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node
+from pullback.graph.source_lines import source_line_of
 from pullback.modes.interception import dispatch, overrides
 from pullback.modes.switches import SWITCH_DEFAULTS, set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -81,7 +82,7 @@ def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None)
 def _adjust(node: Node, outer: Node) -> None:
     """Give the steps what the fused node knew: its place in the order, released or modified values, the source line."""
     ends = {edge[0] for edge in node.next_edges if edge is not None}
-    source = node.extra.source if node.extra is not None else None
+    source = source_line_of(node)
     stack = [outer]
     while stack:
         step = stack.pop()
@@ -90,8 +91,7 @@ def _adjust(node: Node, outer: Node) -> None:
             step.release_saved_tensors()
         else:
             _keep_versions(node, step)
-        if source is not None:
-            step.require_extra().source = source
+        step.source = source
         stack.extend(edge[0] for edge in step.next_edges if edge is not None and edge[0] not in ends)
 
 

@@ -18,13 +18,15 @@ from pullback.errors import LeafModificationError, captured_modification
 from pullback.graph.accumulate_grad import accumulator_of
 from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edge
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import pack_saved_tensors
-from pullback.graph.source_lines import calling_line
+from pullback.graph.source_lines import note_write, write_counter
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter
+
+count_write = write_counter(VersionCounter)
 
 
 def gradient_edge(tensor: Tensor) -> Edge | None:
@@ -59,13 +61,11 @@ def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
 
 
 def adopt_switches(node: Node) -> None:
-    """Apply to a new node what this thread has switched on: saved-tensor hooks, anomaly mode, source lines."""
+    """Apply to a new node what this thread has switched on: saved-tensor hooks, anomaly mode."""
     if switches.saved_tensor_hooks:
         pack_saved_tensors(node, gradient_edge)
     if switches.anomaly_mode:
         remember_recording(node, current_node())
-    if switches.source_lines:
-        node.require_extra().source = calling_line()
 
 
 def current_node() -> Node | None:
@@ -110,9 +110,14 @@ def bump_version(tensor: Tensor) -> None:
     """Count one in-place modification of the tensor's memory."""
     counter = tensor._counter
     if counter is None:
-        tensor._counter = VersionCounter(1)
+        counter = tensor._counter = VersionCounter(1)
+        counter.lines = note_write(None)
     elif type(counter) is VersionCounter or not isinstance(counter, InferenceVersion):
-        counter.value += 1
+        if count_write is not None:
+            count_write(counter)
+        else:
+            counter.value += 1
+            counter.lines = note_write(counter.lines)
     else:
         counter.count_write()
     if mirrors:
@@ -143,5 +148,5 @@ def move_retain_hook(former: Edge, current: Edge) -> None:
 
 def link(node: Node, inputs: Sequence[Any]) -> None:
     """Number a hand-made node and connect it to the tensors it came from (others than Tensors get no edge)."""
-    node.sequence_nr = next_sequence_nr()
+    begin_recording(node)
     node.next_edges = tuple([gradient_edge(t) if isinstance(t, Tensor) else None for t in inputs])

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pullback.backend.dtype import type_name
-
-if TYPE_CHECKING:
-    from pullback.graph.source_lines import SourceLine
 
 HookDict = OrderedDict[int, Callable[..., Any]]
 
@@ -33,7 +30,6 @@ class NodeExtra:
         "post_hooks",
         "pre_hooks",
         "retain_hooks",
-        "source",
         "tensor_hooks",
         "transform",
     )
@@ -47,7 +43,6 @@ class NodeExtra:
         """Whether gradients may arrive in another shape than the node gave out. See graph/former_shape.py."""
         self.place: tuple[str, int] | None = None
         """The file and line of the user's that recorded the node under anomaly mode."""
-        self.source: SourceLine | None = None
         self.metadata: dict[Any, Any] | None = None
         self.is_dispatched = False
         """Whether the operation had an argument whose class has a `__torch_dispatch__`. See Note [Dispatch]."""

@@ -23,11 +23,13 @@ from pullback.errors import graph_freed
 from pullback.graph.hooks import HookDict, NodeExtra
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.removable_handle import RemovableHandle
+from pullback.graph.source_lines import source_line
 from pullback.native import extension
 from pullback.typing import DType, Shape
 
 if TYPE_CHECKING:
     from pullback.graph.edge import Edges
+    from pullback.graph.source_lines import SourceLine
 
 _Kind = TypeVar("_Kind")
 
@@ -47,13 +49,15 @@ def _next_sequence_nr() -> int:
 
 
 def _new_node(kind: type[_Kind]) -> _Kind:
-    return kind.__new__(kind)
+    node = kind.__new__(kind)
+    node.source = source_line()  # type: ignore[attr-defined]  # of nodes alone
+    return node
 
 
 next_sequence_nr: Callable[[], int] = getattr(extension, "next_sequence_nr", _next_sequence_nr)
 """The number of the node that is recorded next. See Note [Sequence numbers]."""
 new_node: Callable[[type[_Kind]], _Kind] = getattr(extension, "new_node", _new_node)
-"""An instance of a node's class, which users cannot make by calling it."""
+"""An instance of a node's class, which users cannot make by calling it; it knows its line (Note [Source lines])."""
 FIRST = 2**64 - 1
 """The sequence number of nodes that run as soon as they are ready."""
 _saved_tensor: Any = None
@@ -62,7 +66,7 @@ _PUBLIC = (
     "register_hook", "register_prehook", "requires_grad",
 )  # fmt: skip
 _rules: dict[str, Callable[..., Any]] = {}
-_SUBCLASSES_HAVE_DICT: tuple[str, ...] = ()
+_SLOTS = ("freed_by", "source")
 _PUBLIC_NAMES = {"input": "self", "output_grad": "grad_output"}
 """PyTorch's inspection attributes keep the name `self` for the first argument."""
 
@@ -70,8 +74,12 @@ _PUBLIC_NAMES = {"input": "self", "output_grad": "grad_output"}
 class Node:
     """A function of the backward graph."""
 
-    __slots__ = _SUBCLASSES_HAVE_DICT
+    __slots__ = _SLOTS  # subclasses have a dict
 
+    source: SourceLine | None
+    """Where the node was recorded, if set: see Note [Source lines]."""
+    freed_by: SourceLine | None
+    """Where the backward was called that released what the node had saved, if set."""
     next_edges: Edges = ()
     sequence_nr: int = 0
     shape: Shape | None = None
@@ -302,6 +310,12 @@ class Node:
         return raw_saved(self, name)
 
 
+def begin_recording(node: Node) -> None:
+    """Give a node that is made by hand its sequence number and its source line."""
+    node.sequence_nr = next_sequence_nr()
+    node.source = source_line()
+
+
 def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:
     """The rule of an operation on Tensors; where its class is not compiled, from now on a method of the class."""
     if not cls.operation:
@@ -339,3 +353,7 @@ def longest_path(node: Node) -> int:
         below = [lengths[edge[0]] for edge in current.next_edges if edge is not None]
         lengths[current] = 1 + max(below) if below else 0
     return lengths[node]
+
+
+if extension is not None:
+    extension.bind_node(Node)

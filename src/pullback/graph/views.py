@@ -19,7 +19,7 @@ from pullback.backend.mirror import Mirror
 from pullback.errors import LeafModificationError, ViewModificationError, graph_freed
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import NodeExtra
-from pullback.graph.node import Node, next_sequence_nr
+from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import SavedOutput, forward_name
 from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
 from pullback.modes.switches import process, set_switch, switches
@@ -231,7 +231,7 @@ class CopySlices(Node):
     """The history of a base after an in-place operation on a view of it. See Note [Views and in-place]."""
 
     def __init__(self, base: Tensor, view: Tensor, inner: Node, replay: Any) -> None:
-        self.sequence_nr = next_sequence_nr()
+        begin_recording(self)
         self.shape, self.dtype = base._array.shape, base._array.dtype
         self.base_geometry: Geometry = geometry_of(base._array)
         self.view_geometry: Geometry = geometry_of(view._array, base._array)
@@ -318,7 +318,7 @@ class AsStridedBackward0(Node):
     turned = False
 
     def __init__(self, base_geometry: Geometry, view_geometry: Geometry, replay: Any) -> None:
-        self.sequence_nr = next_sequence_nr()
+        begin_recording(self)
         self.shape, self.dtype = view_geometry.shape, view_geometry.dtype
         self.base_geometry = base_geometry
         self.view_geometry = view_geometry

@@ -70,7 +70,6 @@ class Switches(threading.local):
         """Whether nothing but recording may be switched off: no interceptors, no dual level and no transform."""
         self.forward_grad: bool = True
         self.anomaly_mode: bool = False
-        self.source_lines: bool = False
         self.dual_level: int = -1
         self.saved_tensor_hooks: tuple[tuple[Any, Any], ...] = ()
         self.interceptors: tuple[Any, ...] = ()
@@ -112,7 +111,6 @@ SWITCH_DEFAULTS = {
     "inference_mode": False,
     "forward_grad": True,
     "anomaly_mode": False,
-    "source_lines": False,
     "dual_level": -1,
     "saved_tensor_hooks": (),
     "interceptors": (),
@@ -123,9 +121,7 @@ SWITCH_DEFAULTS = {
     "meta_device": False,
 }
 
-_FINISHING = frozenset(
-    ("inference_mode", "anomaly_mode", "source_lines", "dual_level", "saved_tensor_hooks", "transform")
-)
+_FINISHING = frozenset(("inference_mode", "anomaly_mode", "dual_level", "saved_tensor_hooks", "transform"))
 
 
 def set_switch(name: str, value: Any) -> Any:

@@ -6,6 +6,7 @@
 
 #include "blas.h"
 #include "instruction_set.h"
+#include "source_lines.h"
 
 extern const KernelEntry adaptive_pooling_kernels[];
 extern const KernelEntry brain_kernels[];
@@ -271,27 +272,6 @@ static PyObject *limit_instructions(PyObject *module, PyObject *widest)
     Py_RETURN_NONE;
 }
 
-#ifdef _MSC_VER
-static __declspec(thread) unsigned long long recorded_nodes;
-#else
-static _Thread_local unsigned long long recorded_nodes;
-#endif
-
-static PyObject *next_sequence_nr(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
-{
-    return PyLong_FromUnsignedLongLong(recorded_nodes++);
-}
-
-static PyObject *new_node(PyObject *Py_UNUSED(module), PyObject *kind)
-{
-    static PyObject *no_arguments;
-    if (!no_arguments && !(no_arguments = PyTuple_New(0)))
-        return NULL;
-    if (!PyType_Check(kind) || !((PyTypeObject *)kind)->tp_new)
-        return PyErr_Format(PyExc_TypeError, "new_node() takes a class");
-    return ((PyTypeObject *)kind)->tp_new((PyTypeObject *)kind, no_arguments, NULL);
-}
-
 static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
      "bind(name, reference): the compiled kernel of that name; the reference itself where there is none."},
@@ -301,8 +281,6 @@ static PyMethodDef methods[] = {
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
     {"limit_instruction_set", limit_instructions, METH_O,
      "Use no vectors wider than x86-64-v4 (4), v3 (3) or the base (1) has, as if the processor had none: for tests."},
-    {"next_sequence_nr", next_sequence_nr, METH_NOARGS, "The next number of this thread; see Note [Sequence numbers]."},
-    {"new_node", new_node, METH_O, "new_node(kind): an instance of the class, without a call of its __init__."},
     {NULL},
 };
 
@@ -316,5 +294,8 @@ PyMODINIT_FUNC PyInit_kernels(void)
     find_blas();
     if (PyType_Ready(&KernelType))
         return NULL;
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddFunctions(module, source_line_methods))
+        Py_CLEAR(module);
+    return module;
 }

@@ -15,13 +15,17 @@ from pullback.modes.switches import switches
 
 
 class VersionCounter:
-    """A number that in-place operations increase, and the views to tell when their base begins to require grad."""
+    """A number that in-place operations increase, and the views to tell when their base begins to require grad.
 
-    __slots__ = ("_prune_at", "value", "views")
+    `lines` are the source lines of the last writes, newest last, where they are noted (Note [Source lines]).
+    """
+
+    __slots__ = ("_prune_at", "lines", "value", "views")
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
         self.views: list[weakref.ref[Any]] | None = None
+        self.lines: list[Any] | None = None
         self._prune_at = 16
 
     def add_view(self, view: Any) -> None:
@@ -44,7 +48,7 @@ class InferenceVersion(VersionCounter):
     __slots__ = ()
 
     def __init__(self) -> None:
-        self.views = None  # `value` is left out: setting it would call the property below
+        self.views = self.lines = None  # `value` is left out: setting it would call the property below
         self._prune_at = 16
 
     @property

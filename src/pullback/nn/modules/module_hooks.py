@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from pullback.graph.source_lines import enter_module, leave_module
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.backward_hook import BackwardHook
 from pullback.tensor.tensor import Tensor
@@ -128,18 +129,22 @@ class ModuleHooks:
         return self.forward(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or _global_forward_pre_hooks
-            or _global_forward_hooks
-            or _global_backward_hooks
-            or _global_backward_pre_hooks
-        ):
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        former = enter_module(self)
+        try:
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or _global_forward_pre_hooks
+                or _global_forward_hooks
+                or _global_backward_hooks
+                or _global_backward_pre_hooks
+            ):
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs)
+        finally:
+            leave_module(former)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return ModuleHooks.__call__(self, *args, **kwargs)
