@@ -102,7 +102,7 @@ _ACCESS_IMPORT = "; from pullback.native_access cimport " + (
     "array_of, c_contiguous_of, carray_of, counter_of, dtype_of, shape_of, shapes_differ_between, writeable_of"
 )
 
-_OPERATION_IMPORT = _ACCESS_IMPORT + "; from pullback.graph.source_lines import source_line"
+_OPERATION_IMPORT = _ACCESS_IMPORT + "; from pullback.modes.source_lines import source_line"
 
 
 class NativeSource(NamedTuple):

@@ -178,9 +178,13 @@ def test_a_thread_has_its_own_module_and_line() -> None:
         with record_source_lines():
             seen.append((x * 2).grad_fn)
 
+    def run_thread(*_: Any) -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
     layer = pullback.nn.Linear(2, 2)
-    layer.register_forward_pre_hook(lambda *_: [thread.start(), thread.join(), None][-1])
-    thread = threading.Thread(target=work)
+    layer.register_forward_pre_hook(run_thread)
     layer(x)
     assert module_path_of(seen[0]) is None
     line = source_line_of(seen[0])

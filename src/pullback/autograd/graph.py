@@ -15,8 +15,9 @@ from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
 from pullback.graph.removable_handle import RemovableHandle
-from pullback.graph.source_lines import module_path_of, source_line_of, want_source_lines, want_source_lines_here
+from pullback.graph.source_lines import module_path_of, source_line_of
 from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
+from pullback.modes.source_lines import want_source_lines, want_source_lines_here
 from pullback.tensor.tensor import Tensor
 
 __all__ = [

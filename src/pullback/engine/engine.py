@@ -30,9 +30,10 @@ from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
-from pullback.graph.source_lines import note_source_line, source_line
+from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import dispatch, is_backward_dispatched
+from pullback.modes.source_lines import source_line
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor

@@ -20,8 +20,8 @@ from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edges
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node, new_node
-from pullback.graph.source_lines import note_write
 from pullback.kernels.accumulation import add_in_place
+from pullback.modes.source_lines import note_write
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor

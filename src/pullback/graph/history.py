@@ -20,8 +20,8 @@ from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edge
 from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import pack_saved_tensors
-from pullback.graph.source_lines import note_write, write_counter
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
+from pullback.modes.source_lines import note_write, write_counter
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter

@@ -23,13 +23,13 @@ from pullback.errors import graph_freed
 from pullback.graph.hooks import HookDict, NodeExtra
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.removable_handle import RemovableHandle
-from pullback.graph.source_lines import source_line
+from pullback.modes.source_lines import source_line
 from pullback.native import extension
 from pullback.typing import DType, Shape
 
 if TYPE_CHECKING:
     from pullback.graph.edge import Edges
-    from pullback.graph.source_lines import SourceLine
+    from pullback.modes.source_lines import SourceLine
 
 _Kind = TypeVar("_Kind")
 

@@ -1,4 +1,4 @@
-"""Where a node was recorded: the user's source line, kept as a code object and an offset, read only when it is shown.
+"""Where a node was recorded: the user's source line and the module around.
 
 # Note [Source lines]
 Every node, in-place write, detach and freeing can say the line of the user's program that did it: the innermost frame
@@ -21,172 +21,27 @@ For who shows lines: `source_line_of(node)`, `module_path_of(node)`, `source_lin
 
 from __future__ import annotations
 
-import linecache
-import os
-import sys
-import threading
-import weakref
-from collections.abc import Callable
-from itertools import islice
-from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from pullback.native import extension
+from pullback.modes.source_lines import (
+    CHEAP,
+    HIDDEN,
+    PACKAGE,
+    WRITES_KEPT,
+    ModulePath,
+    SourceLine,
+    calling_line,
+    source_line,
+    source_lines_wanted,
+)
 
 if TYPE_CHECKING:
     from pullback.graph.node import Node
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-HIDDEN = "__pullback_hidden__"
-"""A module whose globals hold this name with a true value is passed over when the user's line is looked for."""
-WRITES_KEPT = 32
-
-
-class SourceLine:
-    """A place in a program: the code that ran, the instruction that it was at, and the module around."""
-
-    __slots__ = ("code", "module", "offset")
-
-    def __init__(self, code: CodeType, offset: int, module: ModulePath | None = None) -> None:
-        self.code = code
-        self.offset = offset
-        self.module = module
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """The file and the number of the line."""
-        position = next(islice(self.code.co_positions(), max(self.offset, 0) // 2, None), None)
-        line = position[0] if position is not None else None
-        return self.code.co_filename, self.code.co_firstlineno if line is None else line
-
-    @property
-    def text(self) -> str:
-        """The line itself, "" where its file cannot be read."""
-        return linecache.getline(*self.place).strip()
-
-    def describe(self) -> str:
-        """The place with the line's text where that can be found."""
-        file, line = self.place
-        return f"{file}:{line}" + (f" ({self.text})" if self.text else "")
-
-    def __repr__(self) -> str:
-        return f"<SourceLine {self.describe()}>"
-
-
-class ModulePath:
-    """An nn.Module that is being called, and the one that called it: names are looked up when they are shown."""
-
-    __slots__ = ("kind", "parent", "reference")
-
-    def __init__(self, reference: weakref.ref[Any], parent: ModulePath | None) -> None:
-        self.reference = reference
-        self.parent = parent
-        self.kind = type(reference()).__name__
-
-    def describe(self) -> str:
-        """The names from the outermost module down, as in `encoder.layers.0.linear1`; "" for the outermost itself.
-
-        A module that its caller does not hold by name is shown by its class.
-        """
-        names: list[str] = []
-        path = self
-        while path.parent is not None:
-            names.append(_name_within(path.parent.reference(), path.reference()) or path.kind)
-            path = path.parent
-        return ".".join(reversed(names))
-
-
-def _name_within(outer: Any, inner: Any) -> str | None:
-    if outer is None or inner is None:
-        return None
-    return next((name for name, module in outer.named_modules() if module is inner), None)
-
-
-def is_hidden(code: CodeType, scope: dict[str, Any]) -> bool:
-    """Whether frames of this code are passed over: the package's, and those of modules that ask for it."""
-    return code.co_filename.startswith(PACKAGE) or bool(scope.get(HIDDEN))
-
-
-# The functions of native/source_lines.c in Python, for where it was not built.
-
-
-class _State(threading.local):
-    wish = 0
-    path: ModulePath | None = None
-
-
-class _Process:
-    wanted = 0
-
-
-_state = _State()
-
-
-def _source_lines_wanted() -> bool:
-    return _state.wish > 0 if _state.wish else bool(_Process.wanted)
-
-
-def _want_source_lines(value: int) -> int:
-    former, _Process.wanted = _Process.wanted, value
-    return former
-
-
-def _want_source_lines_here(value: int) -> int:
-    former, _state.wish = _state.wish, value
-    return former
-
-
-def _source_line() -> SourceLine | None:
-    if not _Process.wanted and not _state.wish:
-        return None
-    frame: FrameType | None = sys._getframe(1) if _source_lines_wanted() else None
-    while frame is not None:
-        if not is_hidden(frame.f_code, frame.f_globals):
-            return SourceLine(frame.f_code, frame.f_lasti, _state.path)
-        frame = frame.f_back
-    return None
-
-
-def _note_write(lines: list[SourceLine] | None) -> list[SourceLine] | None:
-    line = _source_line()
-    if line is None:
-        return None
-    return [*(lines or ())[-WRITES_KEPT:], line]
-
-
-def _enter_module(module: Any) -> ModulePath | None:
-    former = _state.path
-    if _source_lines_wanted():
-        _state.path = ModulePath(weakref.ref(module), former)
-    return former
-
-
-def _leave_module(former: ModulePath | None) -> None:
-    _state.path = former
-
-
-source_line: Callable[[], SourceLine | None] = getattr(extension, "source_line", _source_line)
-"""The user's line that runs now; None where lines are off or no frame is the user's."""
-note_write: Callable[[list[SourceLine] | None], list[SourceLine] | None] = getattr(extension, "note_write", _note_write)
-"""The lines of a tensor's last writes with the current one added; None where lines are off."""
-enter_module: Callable[[Any], ModulePath | None] = getattr(extension, "enter_module", _enter_module)
-"""Begin the call of a module; the result is for `leave_module`."""
-leave_module: Callable[[ModulePath | None], None] = getattr(extension, "leave_module", _leave_module)
-source_lines_wanted: Callable[[], bool] = getattr(extension, "source_lines_wanted", _source_lines_wanted)
-"""Whether this thread notes source lines."""
-want_source_lines: Callable[[int], int] = getattr(extension, "want_source_lines", _want_source_lines)
-want_source_lines_here: Callable[[int], int] = getattr(extension, "want_source_lines_here", _want_source_lines_here)
-"""This thread's own wish: on (1), off (-1), or as the process (0). Returns the former one."""
-
-
-def write_counter(counter_class: type[Any]) -> Callable[[Any], None] | None:
-    """A function that counts a write and notes its line in one call; None where the class is compiled or nothing is."""
-    return extension.count_write if extension is not None and extension.bind_counter(counter_class) else None
-
-
-CHEAP: bool = extension is not None and extension.bind_source_lines(SourceLine, ModulePath, is_hidden)
-"""Whether lines cost so little that they are on by default."""
-want_source_lines(int(CHEAP))
+__all__ = [
+    "CHEAP", "HIDDEN", "PACKAGE", "WRITES_KEPT", "ModulePath", "SourceLine", "calling_line", "module_path_of",
+    "note_source_line", "place_of", "source_line", "source_line_of", "source_lines_wanted",
+]  # fmt: skip
 
 
 def source_line_of(node: Any) -> SourceLine | None:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from pullback.graph.source_lines import enter_module, leave_module
+from pullback.modes.source_lines import enter_module, leave_module
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.backward_hook import BackwardHook
 from pullback.tensor.tensor import Tensor
