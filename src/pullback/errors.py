@@ -215,6 +215,14 @@ def gradient_of_other_shape(leaf: Sequence[int], grad: Sequence[int]) -> Runtime
     )
 
 
+def no_derivative_in(function: str, argument: str) -> RuntimeError:
+    """A tensor requires grad where the function counts it as a constant."""
+    return RuntimeError(
+        f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have "
+        f"requires_grad True. Pass {argument}.detach(), or differentiate a formula of your own."
+    )
+
+
 def derivative_not_implemented(name: str) -> NotImplementedError:
     """A rule says that this derivative does not exist yet."""
     if name.startswith("aten::"):  # PyTorch has no rule at all

@@ -16,6 +16,7 @@ from pullback.backend.dtype import float32, float64, int8, int32, int64, qint8, 
 from pullback.backend.naming import display_namespace
 from pullback.creation import as_tensor, tensor
 from pullback.generated.registry import OPERATIONS
+from pullback.graph.history import refuse_history
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.tensor.tensor import Tensor
 
@@ -318,6 +319,8 @@ def fake_quantize_per_tensor_affine(
     >>> x.grad
     tensor([1., 0.])
     """
+    name = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
+    refuse_history(name, scale=scale, zero_point=zero_point)
     result: Tensor = _FakeQuantization.apply(input, scale, zero_point, quant_min, quant_max)
     return result
 
@@ -327,6 +330,7 @@ def fake_quantize_per_channel_affine(
 ) -> Tensor:
     """As `fake_quantize_per_tensor_affine`, with a scale and a zero point for each position along `axis`."""
     shape = [-1 if dim == axis else 1 for dim in range(input.ndim)]
+    refuse_history("fake_quantize_per_channel_affine_cachemask", scale=scale, zero_point=zero_point)
     result: Tensor = _FakeQuantization.apply(
         input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max
     )

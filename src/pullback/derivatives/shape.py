@@ -110,9 +110,11 @@ def unfold(grad: Tensor, input: Tensor, dimension: Dim, size: int, step: int) ->
 @linear(view=True)
 def as_strided(
     grad: Tensor, input: Tensor, size: Shape, stride: Shape, storage_offset: int | None, input_stride: Shape,
-    input_offset: int,
+    input_offset: int, examples: int,
 ) -> Pullback:  # fmt: skip
-    return wrt(input=F.as_strided_back(grad, input.shape, input_stride, input_offset, size, stride, storage_offset))
+    return wrt(
+        input=F.as_strided_back(grad, input.shape, input_stride, input_offset, size, stride, storage_offset, examples)
+    )
 
 
 @linear(view="replay", structure="elementwise")

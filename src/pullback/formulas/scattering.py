@@ -146,16 +146,24 @@ def as_strided_back(
     size: Shape,
     stride: Shape,
     storage_offset: int | None,
+    examples: int = 0,
 ) -> Any:
     """The gradient of `as_strided`: summed into the storage, then read with the geometry of the input.
 
-    Elements of the input that share one place of the storage share its gradient evenly.
+    Elements of the input that share one place of the storage share its gradient evenly. Each example of a batch (the first
+    `examples` dimensions) has a storage of its own here: what it reads of another's memory is no part of it.
     """
     start = input_offset if storage_offset is None else storage_offset
-    written = strided_positions(tuple(size), tuple(stride), start)
-    read = strided_positions(tuple(shape), tuple(input_stride or contiguous_strides(shape)), input_offset)
+    window = tuple(size)[examples:], tuple(stride)[examples:]
+    whole = tuple(shape)[examples:], tuple(input_stride or contiguous_strides(shape))[examples:]
+    written, read = strided_positions(*window, start), strided_positions(*whole, input_offset)
     length = 1 + max([int(p.max()) for p in (written, read) if p.size], default=0)
-    flat = F.put(F.zeros_in_shape(grad, (length,)), F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
+    count = math.prod(tuple(shape)[:examples])
+    if examples:
+        written = strided_positions((count, *window[0]), (length, *window[1]), start)
+        read = strided_positions((count, *whole[0]), (length, *whole[1]), input_offset)
+    flat = F.zeros_in_shape(grad, (count * length,))
+    flat = F.put(flat, F.as_positions(written, grad), F.reshape(grad, (-1,)), True)
     values = F.take(flat, F.as_positions(read, grad))
     sharing = F.sharing_counts(grad, read)
     if sharing is not None:

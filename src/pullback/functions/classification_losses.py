@@ -15,7 +15,10 @@ from pullback.backend.dtype import (
     uint8,
 )
 from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction, _refuse_cast
+from pullback.graph.history import refuse_history
+from pullback.graph.tangents import levels_of
 from pullback.modes.interception import taken_whole
+from pullback.modes.switches import switches
 from pullback.tensor.arguments import do_not_broadcast
 from pullback.tensor.tensor import Tensor
 
@@ -37,6 +40,7 @@ def _nll_loss(input: Any, target: Any, weight: Any, reduction: int, ignore_index
     )  # fmt: skip
     if weight is not None or not plain:
         _check_target(input, target, weight)
+        refuse_history("nll_loss_forward" if ndim < 3 else "nll_loss2d_forward", weight=weight)
     if ndim < 3:
         if ndim == 1 and target.ndim == 1:
             target = G.reshape(target, ())
@@ -225,6 +229,9 @@ def binary_cross_entropy(
         )
     if weight is not None:
         weight = P.expand(weight, tuple(input.shape))
+        if weight._requires_grad and weight._bottom is not weight:  # under vmap it is a factor like others
+            return _reduce(G.binary_cross_entropy(input, target, None, 0) * weight, number)
+        refuse_history("binary_cross_entropy", weight=weight)
     return G.binary_cross_entropy(input, target, weight, number)
 
 
@@ -261,12 +268,24 @@ def binary_cross_entropy_with_logits(
         if factors is not None:
             _check_factors(name, input, factors)
     if target.dtype is input.dtype:
-        return G.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+        return _logits_loss(input, target, weight, pos_weight, number)
     promote_for_subtraction(target._array, 1)
     _refuse_cast(input._array.dtype, target._array.dtype)
     given, wanted = _one_dtype(input, target)
-    result = G.binary_cross_entropy_with_logits(given, wanted, weight, pos_weight, number)
-    return P.to(result, target.dtype)
+    return P.to(_logits_loss(given, wanted, weight, pos_weight, number), target.dtype)
+
+
+def _logits_loss(input: Any, target: Any, weight: Tensor | None, pos_weight: Tensor | None, reduction: int) -> Any:
+    """The loss in one operation; in steps where transforms differentiate the weights, which are constants elsewhere."""
+    weights = [factor for factor in (weight, pos_weight) if factor is not None]
+    if not switches.transforms or not any(w._requires_grad or levels_of(w._bottom) for w in weights):
+        refuse_history("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+        return G.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+    losses = P.logsigmoid(input)
+    if pos_weight is not None:
+        losses = losses * ((pos_weight - 1) * target + 1)
+    losses = (1 - target) * input - losses
+    return _reduce(losses if weight is None else losses * weight, reduction)
 
 
 def multi_margin_loss(
@@ -287,6 +306,7 @@ def multi_margin_loss(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
             f"Expected target size [{samples}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
         )
+    refuse_history("multi_margin_loss", weight=weight)
     return G.multi_margin_loss(input, target, p, margin, weight, number)
 
 
@@ -325,4 +345,5 @@ def soft_margin_loss(
         )
     computed = given._array.dtype
     _refuse_cast(computed if is_float_or_complex(computed) else default_float(), input._array.dtype)
+    refuse_history("soft_margin_loss", target=target)
     return G.soft_margin_loss(given, wanted, _reduction(reduction, size_average, reduce))

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import int64, is_float_or_complex, scalar_type_name
 from pullback.functions.matrix_products import matmul
+from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_square
 from pullback.kernels.matrix_functions import check_inverse, check_logdet
@@ -87,6 +88,7 @@ def linalg_pinv(
     if isinstance(rcond, bool):
         rcond, hermitian = None, rcond
     relative = rtol if rcond is None else rcond
+    refuse_history("linalg_pinv", atol=atol, rtol=relative)
     return G.linalg_pinv(A, _plain(atol), _plain(relative), hermitian, out=out)
 
 

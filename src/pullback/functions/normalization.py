@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.errors import wrong_type
 from pullback.functions.memory_formats import in_format_of
+from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process
@@ -127,6 +128,7 @@ def native_batch_norm(
             f"Dimension out of range (expected to be in range of [{-max(1, input._array.ndim)}, "
             f"{max(0, input._array.ndim - 1)}], but got 1)"
         )
+    refuse_history("native_batch_norm", running_mean=running_mean, running_var=running_var)
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if training and (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")

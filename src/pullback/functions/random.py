@@ -14,6 +14,7 @@ from pullback.creation import _sizes, empty_like, wrap
 from pullback.creation.options import dtype_option
 from pullback.errors import not_a_bool, wrong_type
 from pullback.functions.grids import broadcast_shapes
+from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import check_overlap, write_out
 from pullback.graph.zero_gradient import attach_zero_node, zero_node
@@ -223,8 +224,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Numbers of successes among `count` trials."""
     result = new_tensor(draw.binomial(count._array, prob._array, generator))
-    if prob._requires_grad and (not process.changed or switches.records):
-        attach_zero_node(result, "BinomialBackward0", (prob,))
+    attach_unimplemented("binomial", (result,), (count, prob))
     return result
 
 

@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.errors import not_a_tensor
 from pullback.functions.grids import broadcast_tensors
+from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.in_place import write_out
 from pullback.kernels import histograms
 from pullback.kernels import searching as kernels
@@ -142,7 +143,9 @@ def isin(
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights."""
-    return G.bincount(input, weights, minlength)
+    result = G.bincount(input, weights, minlength)
+    attach_unimplemented("bincount", (result,), (weights,))
+    return result
 
 
 @interceptable
@@ -161,6 +164,7 @@ def histogram(
     hist, edges = histograms.histogramdd(input._array.reshape(-1, 1), [given], range, weights, density)
     edge = edges[0].copy() if edges[0] is given else edges[0]
     made = RETURN_TYPES["histogram"]((new_tensor(hist), new_tensor(edge)))
+    attach_unimplemented("histogram", made, (input, bins, weight))
     return made if out is None else write_out("histogram", out, made)
 
 
@@ -177,4 +181,11 @@ def histogramdd(
     weights = None if weight is None else weight._array
     hist, edges = histograms.histogramdd(points, known, range, weights, density)
     kept = [b if isinstance(b, TensorBase) else new_tensor(e) for b, e in zip(given, edges, strict=True)]
-    return RETURN_TYPES["histogramdd"]((new_tensor(hist), tuple(kept)))
+    counts = new_tensor(hist)
+    has_edges = any(isinstance(b, TensorBase) for b in given)
+    if not has_edges:
+        attach_unimplemented("_histogramdd_bin_edges", kept, (input, weight))
+    attach_unimplemented(
+        f"_histogramdd_from_bin_{'tensors' if has_edges else 'cts'}", (counts,), (input, *given, weight)
+    )
+    return RETURN_TYPES["histogramdd"]((counts, tuple(kept)))

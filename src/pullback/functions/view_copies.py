@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import dtype as Dtype
 from pullback.functions.indexing import narrow
 from pullback.functions.joining import chunk, split, split_with_sizes
-from pullback.functions.shape import as_strided, permute, squeeze, unsqueeze, view
+from pullback.functions.shape import as_strided, permute, sizes, squeeze, unsqueeze, view
 from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import alias_of, write_out
@@ -45,9 +46,9 @@ def _renamed_node(view: Tensor, name: str) -> Any:
 
 @structured("leading")
 @interceptable
-def copy_of_view(view: Tensor, out: Any = None) -> Tensor:
+def copy_of_view(view: Tensor, out: Any = None, node: str = "{}_copy") -> Tensor:
     """A copy with the derivative of the view it copies."""
-    made = _off_view(view, contiguous_copy(view._array), _renamed_node(view, "{}_copy"))
+    made = _off_view(view, contiguous_copy(view._array), _renamed_node(view, node))
     return made if out is None else write_out("view_copy", out, made)
 
 
@@ -67,7 +68,14 @@ def _sliced(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, ste
     return G.slice_view(input, dim, first, max(first, last), step)
 
 
-view_copy = _copy_function("view_copy", view, "A copy in another shape.")
+def view_copy(input: Tensor, *size: Any, out: Any = None, **named: Any) -> Tensor:
+    """A copy in another shape, whether a view could have it or not; given a dtype, of the bytes read as that."""
+    if "dtype" in named or (size and isinstance(size[0], (Dtype, type))):
+        return copy_of_view(view(input, *size, **named), out)
+    return copy_of_view(G.unsafe_view(input, sizes(size or (named.pop("size"),), "view_copy", "size")), out, _VIEW)
+
+
+_VIEW = "ViewBackward0_copy"
 expand_copy = _copy_function("expand_copy", lambda x, size, implicit=False: G.expand(x, size), "A copy, expanded.")
 permute_copy = _copy_function("permute_copy", permute, "A copy with the dimensions in another order.")
 alias_copy = _copy_function("alias_copy", lambda x: G.alias(x), "A copy.")

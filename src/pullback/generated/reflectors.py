@@ -77,26 +77,52 @@ class OrmqrBackward0(OperationNode):
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
-        input = input._array
-        input2 = self.saved_input2
-        if input2._counter is not None and input2._counter.value != self.saved_input2_version:
-            raise_stale(self, "input2")
-        input2 = input2._array
-        input3 = self.saved_input3
-        if input3._counter is not None and input3._counter.value != self.saved_input3_version:
-            raise_stale(self, "input3")
-        input3 = input3._array
-        back = ormqr_back_kernel(grad, input, input2, input3, self.saved_left, self.saved_transpose)
-        return (
-            back[0] if edges[0] is not None else None,
-            back[1] if edges[1] is not None else None,
-            ormqr_kernel(input, input2, grad, self.saved_left, not self.saved_transpose)
-            if edges[2] is not None
-            else None,
-        )
+        if edges[0] is not None or edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input = input._array
+            input2 = self.saved_input2
+            if input2._counter is not None and input2._counter.value != self.saved_input2_version:
+                raise_stale(self, "input2")
+            input2 = input2._array
+            input3 = self.saved_input3
+            if input3._counter is not None and input3._counter.value != self.saved_input3_version:
+                raise_stale(self, "input3")
+            input3 = input3._array
+            back = ormqr_back_kernel(grad, input, input2, input3, self.saved_left, self.saved_transpose)
+        grad_of_input = grad_of_input2 = grad_of_input3 = None
+        if edges[0] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input2 = self.saved_input2
+            if input2._counter is not None and input2._counter.value != self.saved_input2_version:
+                raise_stale(self, "input2")
+            input3 = self.saved_input3
+            if input3._counter is not None and input3._counter.value != self.saved_input3_version:
+                raise_stale(self, "input3")
+            grad_of_input = back[0]
+        if edges[1] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input2 = self.saved_input2
+            if input2._counter is not None and input2._counter.value != self.saved_input2_version:
+                raise_stale(self, "input2")
+            input3 = self.saved_input3
+            if input3._counter is not None and input3._counter.value != self.saved_input3_version:
+                raise_stale(self, "input3")
+            grad_of_input2 = back[1]
+        if edges[2] is not None:
+            input = self.saved_input
+            if input._counter is not None and input._counter.value != self.saved_input_version:
+                raise_stale(self, "input")
+            input2 = self.saved_input2
+            if input2._counter is not None and input2._counter.value != self.saved_input2_version:
+                raise_stale(self, "input2")
+            grad_of_input3 = ormqr_kernel(input._array, input2._array, grad, self.saved_left, not self.saved_transpose)
+        return (grad_of_input, grad_of_input2, grad_of_input3)
 
 
 def ormqr(

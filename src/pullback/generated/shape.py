@@ -629,7 +629,7 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
 class AsStridedBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "as_strided"
-    value_names = ("size", "stride", "storage_offset", "input_stride", "input_offset")
+    value_names = ("size", "stride", "storage_offset", "input_stride", "input_offset", "examples")
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -642,14 +642,21 @@ class AsStridedBackward0(OperationNode):
                 self.saved_size,
                 self.saved_stride,
                 self.saved_storage_offset,
+                self.saved_examples,
             ),
         )
 
 
 def as_strided(
-    input: Tensor, size: Any, stride: Any, storage_offset: Any = None, input_stride: Any = (), input_offset: int = 0
+    input: Tensor,
+    size: Any,
+    stride: Any,
+    storage_offset: Any = None,
+    input_stride: Any = (),
+    input_offset: int = 0,
+    examples: int = 0,
 ) -> Tensor:
-    """A view of the storage with the given geometry; the geometry of `input` itself is for the derivative."""
+    """A view of the storage with the given geometry; that of `input` itself, and how many of its first dimensions count"""
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("as_strided", locals())) is not PROCEED:
             return taken
@@ -661,7 +668,10 @@ def as_strided(
         )
         input_stride = as_shape(input_stride)
         input_offset = input_offset if type(input_offset) is int else plain_int(input_offset)
-        computed: Any = as_strided_kernel(input._array, size, stride, storage_offset, input_stride, input_offset)
+        examples = examples if type(examples) is int else plain_int(examples)
+        computed: Any = as_strided_kernel(
+            input._array, size, stride, storage_offset, input_stride, input_offset, examples
+        )
     except Exception as error:
         raise refuse("as_strided", error, locals()) from None
     result: Tensor = new(Tensor)
@@ -676,6 +686,7 @@ def as_strided(
         node.saved_storage_offset = storage_offset
         node.saved_input_stride = input_stride
         node.saved_input_offset = input_offset
+        node.saved_examples = examples
         node.saved_input_shape = input._array.shape
     return finish("as_strided", result, locals()) if process.finishing else result
 

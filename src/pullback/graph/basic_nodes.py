@@ -68,6 +68,18 @@ class NotImplementedNode(_BasicNode):
 NotImplementedNode.__name__ = NotImplementedNode.__qualname__ = "NotImplemented"
 
 
+def attach_unimplemented(operation: str, results: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """Make results depend on inputs by an operation, named as PyTorch does, that has no derivative."""
+    given = [t for t in inputs if isinstance(t, Tensor)]
+    if not any(t._requires_grad for t in given) or (process.changed and not switches.records):
+        return
+    node = new_node(NotImplementedNode)
+    link(node, given)
+    node.operation, node.output_count = f"aten::{operation}", len(results)
+    for place, result in enumerate(results):
+        result._requires_grad, result._edge = True, (node, place)
+
+
 class UndefinedGradBackward(_BasicNode):
     """Passes an undefined gradient (None) on, whatever arrives."""
 

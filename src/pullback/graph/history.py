@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.mirror import after_write, mirrors
-from pullback.errors import LeafModificationError, captured_modification
+from pullback.errors import LeafModificationError, captured_modification, no_derivative_in
 from pullback.graph.accumulate_grad import accumulator_of
 from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edge
@@ -44,6 +44,13 @@ def gradient_edge(tensor: Tensor) -> Edge | None:
     if tensor._edge is not None:
         return tensor._edge
     return (accumulator_of(tensor), 0)
+
+
+def refuse_history(function: str, **inputs: Any) -> None:
+    """Refuse tensors that require grad where the function, named as PyTorch does, has no derivative for them."""
+    for name, tensor in inputs.items():
+        if isinstance(tensor, Tensor) and tensor._requires_grad and (not process.changed or switches.records):
+            raise no_derivative_in(function, name)
 
 
 def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:

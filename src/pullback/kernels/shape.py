@@ -298,9 +298,10 @@ def unfold(input: Array, dimension: Dim, size: int, step: int) -> Array:
 
 def as_strided(
     input: Array, size: Shape, stride: Shape, storage_offset: int | None = None, input_stride: Shape = (),
-    input_offset: int = 0,
+    input_offset: int = 0, examples: int = 0,
 ) -> Array:  # fmt: skip
-    """A view of the storage with the given geometry; the geometry of `input` itself is for the derivative."""
+    """A view of the storage with the given geometry; that of `input` itself, and how many of its first dimensions count
+    examples, are for the derivative."""
     return strided_window(input, size, stride, storage_offset)
 
 

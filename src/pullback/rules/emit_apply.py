@@ -73,9 +73,14 @@ def emit_body(operation: Operation, path: Path) -> list[str]:
 
 def _reads(operation: Operation, line: Line) -> Counter[str]:
     """How often a line, or a step on the way to it, reads each name."""
-    steps = set(saved_values(operation).of_line[line.parameter].assignments)
+    steps = _steps_to(operation, line)
     texts = [line.expression, *[expression for name, expression in operation.rule.assignments if name in steps]]
     return Counter(node.id for text in texts for node in ast.walk(text) if isinstance(node, ast.Name))
+
+
+def _steps_to(operation: Operation, line: Line) -> set[str]:
+    """The assigned names that a line reads, directly or through others."""
+    return set(saved_values(operation).of_line[line.parameter].assignments)
 
 
 def has_list(operation: Operation) -> bool:
@@ -95,11 +100,16 @@ def _emit_lines(operation: Operation, path: Path) -> list[str]:
     unpacked: set[str] = set()
     for name in shared_assignments(operation):
         expression = dict(rule.assignments)[name]
-        for tensor in sorted(saved.uses(expression).values & set(saved.tensors())):
-            if tensor not in unpacked:
-                out += _unpack(tensor, operation, path)
-                unpacked.add(tensor)
-        out.append(f"{name} = {path.text(expression, operation)}")
+        tensors = sorted(saved.uses(expression).values & set(saved.tensors()))
+        readers = [i for i, x in enumerate(rule.lines) if x.not_implemented is None and name in _steps_to(operation, x)]
+        steps = [text for t in tensors if t not in unpacked for text in _unpack(t, operation, path)]
+        steps.append(f"{name} = {path.text(expression, operation)}")
+        if len(readers) == len(rule.lines) or not tensors:
+            unpacked.update(tensors)
+            out += steps
+        else:  # what it reads was saved only where one of these gradients is wanted
+            wanted = " or ".join(f"edges[{index}] is not None" for index in readers)
+            out += [f"if {wanted}:", *["    " + text for text in steps]]
     blocks = [_line_value(operation, line, path, unpacked) for line in rule.lines]
     stepwise = [line for line, (steps, _) in zip(rule.lines, blocks, strict=True) if steps]
     if stepwise:

@@ -145,7 +145,8 @@ def transpose_matrix(level: VmapLevel, function: Callable[..., Any], args: Argum
 def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """The same window on the memory of every example."""
     input, size, stride = args[0], _as_shape(args[1]), _as_shape(args[2])
-    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
+    bound = bind("as_strided", args, kwargs)
+    offset, examples = bound.get("storage_offset"), bound.get("examples", 0)
     physical = input._physical
     _check_window(physical, size, stride, offset)
     step = physical.stride(0)
@@ -155,7 +156,8 @@ def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
             return loop(level, F.as_strided, (input, size, stride, offset), {})
         physical = G.contiguous_copy(physical)
         step = physical.stride(0)
-    return level.wrap(F.as_strided(physical, (level.batch_size, *size), (step, *stride), offset))
+    geometry = (level.batch_size, *size), (step, *stride), offset, physical.stride(), physical.storage_offset()
+    return level.wrap(G.as_strided(physical, *geometry, examples + 1))
 
 
 def _check_window(batch: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None) -> None:

@@ -9,6 +9,7 @@ from pullback import functions
 from pullback.backend.dtype import scalar_type_name
 from pullback.functions.memory_formats import in_format_of
 from pullback.functions.windowed_arguments import each_dim
+from pullback.graph.history import refuse_history
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -132,6 +133,7 @@ def _fractional(
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if samples._array.ndim != 3:
         raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples._array.ndim}")
+    refuse_history(name, random_samples=samples)
     return getattr(G, name)(input, kernel, counts, samples)
 
 
