@@ -18,6 +18,7 @@ import torch
 from .checks import Inapplicable, Side, _replace, both
 from .comparison import Measure, Mismatch, compare, tensors_in
 from .entries import Entry, Sample, choose, database
+from .exceptions import NOT_COMPARED
 
 SECONDS = 60  # for one operation
 SAMPLES = 4
@@ -155,7 +156,10 @@ def main(names: list[str]) -> int:
     chosen = [
         (index, entry.name)
         for index, entry in enumerate(database())
-        if torch.float64 in entry.differentiable and entry.measure.values and (not names or entry.name in names)
+        if torch.float64 in entry.differentiable
+        and entry.measure.values
+        and (entry.name, "each-input") not in NOT_COMPARED
+        and (not names or entry.name in names)
     ]
     return compare_each(chosen, compare_entry, (), ("differ",), SECONDS)
 

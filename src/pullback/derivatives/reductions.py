@@ -26,13 +26,13 @@ def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
 
 
 @general(node="ProdBackward0", public="prod")
-def prod_all(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.prod_all_grad(grad, input))
+def prod_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=F.prod_all_grad(grad, input, result))
 
 
 @general(node="ProdBackward1")
-def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool) -> Pullback:
-    return wrt(input=F.prod_grad(grad, input, dim, keepdim))
+def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, result: Tensor) -> Pullback:
+    return wrt(input=F.prod_grad(grad, input, result, dim, keepdim))
 
 
 @general

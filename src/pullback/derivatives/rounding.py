@@ -46,7 +46,7 @@ def signbit(input: Tensor) -> None: ...
 
 @elementwise(in_place=True, promote="float")
 def copysign(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=F.copysign_grad(grad, input, result), other=F.zeros_of(grad))
+    return wrt(input=F.copysign_grad(grad, input, result), other=F.zeros_in_shape_of(grad))
 
 
 @elementwise(promote="float", node="CopysignBackward1", public="copysign")

@@ -24,6 +24,8 @@ def det_back(grad: Any, A: Any, result: Any) -> Any:
 
     if A.shape[-1] == 0:
         return F.zeros_in_shape_of(A)
+    if A.shape[-1] == 1:
+        return F.over_matrices(grad)
     if not any_singular(getattr(A, "_array", A), getattr(result, "_array", result)):
         return F.over_matrices(grad * F.conj(result)) * F.adjoint_of(F.linalg_inv_ex(A)[0])
     U, S, Vh = F.linalg_svd(A, False)

@@ -6,6 +6,9 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.backend.meta_array import is_meta
+from pullback.kernels.reductions import can_divide
+from pullback.tensor.tensor import Tensor
 from pullback.typing import Dims, Shape
 
 
@@ -31,18 +34,34 @@ def product_of_others(input: Any, dim: int) -> Any:
     return before * after
 
 
-def prod_grad(grad: Any, input: Any, dim: int, keepdim: bool) -> Any:
+def prod_grad(grad: Any, input: Any, result: Any, dim: int, keepdim: bool) -> Any:
     """The gradient of a product along one dimension."""
     grad = F.to_dtype(grad, input.dtype)
     if input.ndim == 0:
         return grad
-    return F.expand_reduced(grad, tuple(input.shape), (dim,), keepdim) * F.conj(F.product_of_others(input, dim))
+    if not keepdim:
+        grad = F.unsqueeze(grad, dim)
+    if _divides(input, result):
+        return grad * F.conj((result if keepdim else F.unsqueeze(result, dim)) / input)
+    return grad * F.conj(F.product_of_others(input, dim))
 
 
-def prod_all_grad(grad: Any, input: Any) -> Any:
+def prod_all_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of the product of everything."""
     grad = F.to_dtype(grad, input.dtype)
     if input.ndim == 0:
         return grad
+    if _divides(input, result):
+        return grad * F.conj(result / input)
     others = F.product_of_others(F.reshape(input, (-1,)), 0)
-    return F.expand_reduced(grad, tuple(input.shape), None, False) * F.conj(F.reshape(others, tuple(input.shape)))
+    return grad * F.conj(F.reshape(others, tuple(input.shape)))
+
+
+def _divides(input: Any, result: Any) -> bool:
+    """Whether the product of the others is the whole product divided by each element, on Tensors.
+
+    On arrays `product_of_others` decides it as it goes, and of a batch one example has nothing to say about the others.
+    """
+    if not isinstance(input, Tensor) or input._bottom is not input or is_meta(input._array):
+        return False
+    return can_divide(result._array)

@@ -14,8 +14,9 @@ from pullback.kernels.reductions import (
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import prod_all_grad as prod_all_grad_kernel, prod_grad as prod_grad_kernel
 from pullback.recording.vocabulary import (
-    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches, wrap_dim, wrap_dims,
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
+    finish, gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches, wrap_dim,
+    wrap_dims,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -207,7 +208,7 @@ class ProdAllNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "prod_all"
     shown = "ProdBackward0"
-    tensor_names = ("input",)
+    tensor_names = ("input", "result")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -215,7 +216,10 @@ class ProdAllNode(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (prod_all_grad_kernel(grads[0], input._array),)
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        return (prod_all_grad_kernel(grads[0], input._array, result._array),)
 
 
 def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
@@ -237,6 +241,8 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
     return finish("prod_all", result, (input, dtype)) if process.finishing else result
 
 
@@ -244,7 +250,7 @@ class ProdNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "prod"
     shown = "ProdBackward1"
-    tensor_names = ("input",)
+    tensor_names = ("input", "result")
     value_names = ("dim", "keepdim")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -253,7 +259,10 @@ class ProdNode(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (prod_grad_kernel(grads[0], input._array, self.saved_dim, self.saved_keepdim),)
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        return (prod_grad_kernel(grads[0], input._array, result._array, self.saved_dim, self.saved_keepdim),)
 
 
 def prod(
@@ -291,6 +300,8 @@ def prod(
         node.saved_input_version = input._counter.value if input._counter is not None else 0
         node.saved_dim = dim
         node.saved_keepdim = keepdim
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
     return finish("prod", result, (input, dim, keepdim, dtype)) if process.finishing else result
 
 

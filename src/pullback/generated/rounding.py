@@ -13,6 +13,7 @@ from pullback.kernels.rounding import (
     round_decimals as round_decimals_kernel, sign as sign_kernel, signbit as signbit_kernel, trunc as trunc_kernel,
     zeros_of as zeros_of_kernel,
 )  # fmt: skip
+from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.recording.array_formulas import copysign_grad as copysign_grad_kernel, exp2_of as exp2_of_kernel
 from pullback.recording.vocabulary import (
@@ -276,7 +277,6 @@ class CopysignBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "copysign"
     tensor_names = ("input", "result")
-    fresh = (False, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:
@@ -294,7 +294,7 @@ class CopysignBackward0(OperationNode):
             if self.broadcast is not None:
                 grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
-            grad_of_other = zeros_of_kernel(grad)
+            grad_of_other = zeros_in_shape_of_kernel(grad)
             if self.broadcast is not None:
                 grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
         return (grad_of_input, grad_of_other)

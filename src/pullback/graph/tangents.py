@@ -4,6 +4,11 @@
 A tensor may have a tangent at each open level. For level L an operation's tangent function runs on primals without the
 tangents of L and above, under a dual level of L - 1: what it computes carries the tangents of the lower levels along, so
 levels nest without being confused.
+
+# Note [Missing tangents]
+The tangent of a * b is a's times b plus b's times a. Where b has none, the second term is left out; in PyTorch it is zeros
+times a, so that the tangent depends on a in the graph, with the gradient zero. `connected` says the same without the
+product: a constant Hessian can be differentiated.
 """
 
 from __future__ import annotations
@@ -184,6 +189,21 @@ def sum_of_terms(terms: list[Any], result: Tensor) -> Any:
     if total._array.dtype != result._array.dtype:
         total = total.to(result.dtype)
     return total
+
+
+def connected(tangent: Any, present: Sequence[Any], missing: Sequence[Any]) -> Any:
+    """A tangent that in the graph depends on what the missing terms read, too. See Note [Missing tangents]."""
+    if not switches.records:
+        return tangent
+    for value in missing:
+        if isinstance(value, Tensor) and value._requires_grad and not any(value is other for other in present):
+            from pullback.generated import tied  # lazy: above this layer
+
+            if isinstance(tangent, tuple):
+                tangent = (None if tangent[0] is None else tied(tangent[0], value), *tangent[1:])
+            else:
+                tangent = tied(tangent, value)
+    return tangent
 
 
 def forward_not_implemented(name: str) -> NotImplementedError:

@@ -122,11 +122,16 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
     return cast_array(contiguous(multiply_up(widened(values), dim, keepdim)), values.dtype)
 
 
+def can_divide(product: Array) -> bool:
+    """Whether products divided by a factor are the products of the others: they are numbers other than zero."""
+    return bool(np.all(np.isfinite(product) & (product != 0)))
+
+
 @native
 def product_of_others(input: Array, dim: Dim) -> Array:
     """At each element the product of all others along `dim`; right with any number of zeros."""
     product = multiply_up(widened(input), dim, True)
-    if np.all(np.isfinite(product) & (product != 0)):
+    if can_divide(product):
         return cast_array(product / input, input.dtype)
     ones = np.ones_like(input[(slice(None),) * dim + (slice(0, 1),)])
     lead = (slice(None),) * dim

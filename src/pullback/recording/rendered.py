@@ -23,7 +23,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import raise_stale, unpack_list
-from pullback.graph.tangents import conjugate, forward_not_implemented, sum_of_terms, zeros_like_input
+from pullback.graph.tangents import conjugate, connected, forward_not_implemented, sum_of_terms, zeros_like_input
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.recording import array_formulas
 from pullback.source_text import run_text
@@ -32,6 +32,7 @@ _SCOPE = {
     "__name__": __name__,
     "PartialGradient": PartialGradient,
     "conjugate": conjugate,
+    "connected": connected,
     "derivative_not_implemented": derivative_not_implemented,
     "double_pullback": double_pullback,
     "forward_not_implemented": forward_not_implemented,

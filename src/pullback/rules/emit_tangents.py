@@ -63,8 +63,28 @@ def _lines(operation: Operation) -> list[str]:
             if name in saved.of_line[line.parameter].assignments:
                 out.append(f"        {name} = {_text(assigned[name], operation)}")
         out.append(f"        terms.append(conjugate({_text(line.expression, operation)}))")
-    out.append("    return sum_of_terms(terms, result)")
-    return out
+    return [*out, f"    return {_with_missing(operation, 'sum_of_terms(terms, result)')}"]
+
+
+def _with_missing(operation: Operation, tangent: str) -> str:
+    """The tangent, connected with what is read for the inputs without one. See Note [Missing tangents]."""
+    if len(operation.inputs) < 2 or any(p.role == TENSOR_LIST for p in operation.inputs):
+        return tangent
+    names = {p.name for p in operation.kernel.tensors} | (
+        {"result"} if len(operation.rule.output_names) == 1 else set()
+    )
+    present, missing = "", ""
+    for p in operation.inputs:
+        if operation.rule.kind == "multilinear":
+            read = [other.name for other in operation.inputs if other is not p]
+        else:
+            read = sorted(saved_values(operation).of_line[p.name].values & names)
+        if read:
+            listed = f"({', '.join(read)},)"
+            if operation.rule.kind != "general":  # whose lines may share steps that read more than each needs
+                present += f"*(() if {p.name}_tangent is None else {listed}), "
+            missing += f"*({listed} if {p.name}_tangent is None else ()), "
+    return f"connected({tangent}, ({present}), ({missing}))" if missing else tangent
 
 
 def _call(operation: Operation, replaced: dict[str, str]) -> str:
@@ -94,7 +114,7 @@ def _multilinear(operation: Operation) -> list[str]:
             f"    if {p.name}_tangent is not None:",
             f"        terms.append({_call(operation, {p.name: f'{p.name}_tangent'})})",
         ]
-    return [*out, "    return sum_of_terms(terms, result)"]
+    return [*out, f"    return {_with_missing(operation, 'sum_of_terms(terms, result)')}"]
 
 
 def _double_pullback(operation: Operation) -> list[str]:
@@ -102,4 +122,5 @@ def _double_pullback(operation: Operation) -> list[str]:
     tangents = ", ".join(f"{p.name}_tangent" for p in operation.inputs)
     names = [p.name for p in operation.inputs]
     replaced = {name: f"xs[{index}]" for index, name in enumerate(names)}
-    return [f"    return double_pullback(lambda xs: {_call(operation, replaced)}, ({tensors},), ({tangents},))"]
+    pulled = f"double_pullback(lambda xs: {_call(operation, replaced)}, ({tensors},), ({tangents},))"
+    return [f"    return {_with_missing(operation, pulled)}"]
