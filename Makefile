@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: demo test test-compiled check lint format types layers notes codegen conformance fuzz parity bench bench-quick bench-operations size clean
+.PHONY: demo test test-browser test-compiled check lint format types layers notes codegen conformance fuzz parity bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
@@ -18,6 +18,12 @@ demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.numpy)
 
 test: $(VENV)/.developed
 	$(BIN)/python -m pytest
+
+# The pages that people open, in a real browser: Chromium and its driver (Debian: chromium, chromium-driver). They are part
+# of `make test` where these are installed.
+test-browser: $(VENV)/.developed
+	@command -v chromedriver >/dev/null || { echo "chromedriver is missing (Debian: apt-get install chromium chromium-driver)"; exit 1; }
+	$(BIN)/python -m pytest tests/browser
 
 # The same tests on compiled modules, in an environment of their own; needs a C compiler.
 test-compiled: $(COMPILED)/.installed

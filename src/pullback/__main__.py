@@ -18,6 +18,7 @@ from pullback.version import __version__
 USAGE = """\
 usage: pullback run script.py [args...]     run a PyTorch program with 'torch' meaning pullback
        pullback run -m module [args...]     the same for a module
+       pullback view script.py [args...]    the same until its first backward pass has ended, and show that in the browser
        pullback launch -n N script.py ...   the same on N processes (pullback launch --help)
        pullback --version
 """
@@ -37,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from pullback.distributed.launch import main as launch
 
             return launch(rest)
+        case ["view", *rest]:
+            from pullback.utils.graph_page.view import view
+
+            return _run_like_the_interpreter(lambda: view(rest, execute_script))
         case ["run", "-m", module, *rest]:
             return run_module(module, rest)
         case ["run", script, *rest] if not script.startswith("-"):
@@ -83,19 +88,20 @@ def _execute(code: CodeType, path: str) -> None:
 def _run_like_the_interpreter(action: Callable[[], object]) -> int:
     """Call `action`; an uncaught exception is shown without the frames of this file, SystemExit passes through."""
     try:
-        action()
+        status = action()
     except SystemExit:
         raise
     except BaseException as error:
         error.__traceback__ = user_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
-    return 0
+    return status if isinstance(status, int) else 0
 
 
 def user_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Drop the leading frames that belong to this file and to runpy."""
-    ours = {__file__, runpy.__file__, "<frozen runpy>"}
+    """Drop the leading frames that belong to the command line and to runpy."""
+    view = os.path.join(os.path.dirname(__file__), "utils", "graph_page", "view.py")
+    ours = {__file__, view, runpy.__file__, "<frozen runpy>"}
     while traceback is not None and traceback.tb_frame.f_code.co_filename in ours:
         traceback = traceback.tb_next
     return traceback

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Layout", "lay_out"]
+__all__ = ["Layout", "assign_rows", "lay_out", "order_rows", "split_long_arrows"]
 
 ROW_GAP = 34.0
 COLUMN_GAP = 18.0
@@ -35,10 +35,10 @@ def lay_out(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple[int, in
     >>> lay_out([(40, 20), (40, 20), (40, 20)], [(0, 2), (1, 2)]).centres
     [(20.0, 10.0), (78.0, 10.0), (49.0, 64.0)]
     """
-    rows = _assign_rows(len(sizes), arrows)
-    chains, widths, rows = _split_long_arrows(arrows, rows, [width for width, _ in sizes])
+    rows = assign_rows(len(sizes), arrows)
+    chains, widths, rows = split_long_arrows(arrows, rows, [width for width, _ in sizes])
     links = [link for chain in chains for link in itertools.pairwise(chain)]
-    ordered = _order_rows(rows, links)
+    ordered = order_rows(rows, links)
     across = _place_across(ordered, links, widths)
     heights = [0.0] * len(ordered)
     for box, (_, height) in enumerate(sizes):
@@ -53,7 +53,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple[int, in
     )
 
 
-def _assign_rows(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
+def assign_rows(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
     """Number the rows from the top; each box stands as low as the arrows that leave it allow."""
     successors: list[list[int]] = [[] for _ in range(count)]
     predecessors: list[list[int]] = [[] for _ in range(count)]
@@ -74,7 +74,7 @@ def _assign_rows(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
     return [deepest - steps for steps in distance]
 
 
-def _split_long_arrows(
+def split_long_arrows(
     arrows: Sequence[tuple[int, int]], rows: Sequence[int], widths: Sequence[float]
 ) -> tuple[list[list[int]], list[float], list[int]]:
     """Put a narrow waypoint into each row that an arrow crosses; return chains of boxes, all widths and all rows."""
@@ -98,7 +98,7 @@ def _neighbours(count: int, links: Sequence[tuple[int, int]]) -> tuple[list[list
     return above, below
 
 
-def _order_rows(rows: Sequence[int], links: Sequence[tuple[int, int]]) -> list[list[int]]:
+def order_rows(rows: Sequence[int], links: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Order each row so that boxes stand near the boxes they are linked to."""
     ordered: list[list[int]] = [[] for _ in range(max(rows, default=-1) + 1)]
     for box, row in enumerate(rows):

@@ -1,0 +1,164 @@
+"""Reads the graph behind tensors into a table: one row per output, operation and leaf, in plain data.
+
+A fused node (Note [Fused nodes]) stays one row, as the layer that it is: a linear layer reads "Linear".
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pullback.graph import source_lines
+from pullback.graph.node import Node
+from pullback.graph.saved_tensor import PackedTensor, SavedList
+from pullback.tensor.tensor import Tensor
+
+__all__ = ["Row", "Saved", "inputs_of", "label_of", "names_of", "read_table", "saved_by"]
+
+FUSED_LABELS = {"linear_node": "Linear", "matmul_node": "Matmul", "outer_node": "Outer"}
+
+
+@dataclass
+class Saved:
+    """A tensor that a node keeps for its backward. Those with equal `storage` share memory."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    storage: int
+
+
+@dataclass
+class Row:
+    """One box of the graph, and the rows whose values it was computed from."""
+
+    kind: str
+    label: str
+    name: str
+    node: Any = None
+    module: str = ""
+    outputs: list[tuple[tuple[int, ...], str]] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    saved: list[Saved] = field(default_factory=list)
+    place: tuple[str, int, str] | None = None
+    sequence_nr: int = -1
+
+
+def read_table(tensors: Sequence[Tensor], params: Any = None) -> list[Row]:
+    """Read the graph behind `tensors`: first their own rows, then nodes from the outputs to the leaves.
+
+    `params` names leaves and tells which module each belongs to: a module, a mapping or pairs.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, 3, requires_grad=True)
+    >>> [row.label for row in read_table([pullback.nn.functional.linear(x, x).sum()], {"x": x})]
+    ['output', 'Sum', 'Linear', 'x']
+    """
+    names = names_of(params)
+    rows: list[Row] = []
+    positions: dict[Any, int] = {}
+    waiting: list[tuple[Any, Row]] = []
+    for tensor in tensors:
+        label = names.get(id(tensor), "output")
+        row = Row("output", label, label, outputs=[(tuple(tensor.shape), _dtype_text(tensor.dtype))])
+        rows.append(row)
+        if tensor.grad_fn is not None:
+            waiting.append((tensor.grad_fn, row))
+    while waiting:
+        node, consumer = waiting.pop()
+        if node not in positions:
+            positions[node] = len(rows)
+            rows.append(_row_of(node, names))
+            waiting.extend((following, rows[-1]) for following in reversed(inputs_of(node)))
+        consumer.inputs.append(positions[node])
+    return rows
+
+
+def inputs_of(node: Any) -> list[Any]:
+    """The nodes that a node sends gradients to; a fused node is not taken apart for it."""
+    if not getattr(node, "fused", ""):
+        return [following for following, _ in node.next_functions if following is not None]
+    extra = node.extra
+    edges = node.next_edges if extra is None or extra.outer is None else extra.fused_edges
+    return [edge[0] for edge in edges if edge is not None]
+
+
+def label_of(node: Any) -> str:
+    """What a person calls the operation: `Linear`, `Relu`, the name of a custom Function's class."""
+    fused = FUSED_LABELS.get(getattr(node, "fused", ""))
+    name: str = node.name().rpartition("::")[2]
+    return fused or name.rpartition("Backward")[0] or name
+
+
+def names_of(params: Any) -> dict[int, str]:
+    """Names by the identity of tensors, from a module, a mapping or pairs."""
+    pairs: Iterable[tuple[str, Any]]
+    if params is None:
+        return {}
+    if hasattr(params, "named_parameters"):
+        pairs = params.named_parameters()
+    else:
+        pairs = params.items() if isinstance(params, Mapping) else params
+    return {id(tensor): name for name, tensor in pairs}
+
+
+def _row_of(node: Any, names: Mapping[int, str]) -> Row:
+    leaf = getattr(node, "variable", None)
+    if leaf is not None:
+        name = names.get(id(leaf), "leaf")
+        module, _, last = name.rpartition(".")
+        outputs = [(tuple(leaf.shape), _dtype_text(leaf.dtype))]
+        return Row("leaf", last or name, name, node, module=module, outputs=outputs)
+    return Row(
+        "operation", label_of(node), node.name(), node, _module_path(node),
+        outputs=[(tuple(m.shape), _dtype_text(m.dtype)) for m in getattr(node, "_input_metadata", None) or ()],
+        saved=saved_by(node), place=_place(node), sequence_nr=getattr(node, "sequence_nr", -1),
+    )  # fmt: skip
+
+
+def _dtype_text(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+def _module_path(node: Any) -> str:
+    """The path of the module whose forward recorded the node, where that was remembered."""
+    read = getattr(source_lines, "module_path_of", None)
+    return "" if read is None or not isinstance(node, Node) else (read(node) or "")
+
+
+def _place(node: Any) -> tuple[str, int, str] | None:
+    place = source_lines.place_of(node) if isinstance(node, Node) else None
+    return None if place is None else (*place, linecache.getline(*place).strip())
+
+
+def saved_by(node: Any) -> list[Saved]:
+    """The tensors that a node keeps for its backward: the memory it holds, hooks' packed values left out."""
+    extra = getattr(node, "extra", None)
+    if extra is not None and extra.outer is not None:
+        node = extra.outer
+    if not isinstance(node, Node) or node.released:
+        return []
+    stored = getattr(node, "stored", None)
+    if stored is not None:
+        values = [(f"saved_tensors[{index}]", value) for index, (value, _) in enumerate(stored)]
+    else:
+        values = [(name, getattr(node, f"saved_{name}", None)) for name in node.tensor_names]
+    return [_saved(name, tensor) for name, value in values for tensor in _tensors_in(value)]
+
+
+def _tensors_in(value: Any) -> list[Any]:
+    if isinstance(value, SavedList):
+        return list(value._tensors)
+    return [] if isinstance(value, PackedTensor) or not hasattr(value, "_array") else [value]
+
+
+def _saved(name: str, value: Any) -> Saved:
+    array = value._array
+    owner = array
+    while getattr(owner, "base", None) is not None and hasattr(owner.base, "nbytes"):
+        owner = owner.base
+    held = getattr(owner, "nbytes", array.nbytes)
+    return Saved(name, tuple(array.shape), str(array.dtype), int(held), id(owner))

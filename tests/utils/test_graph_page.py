@@ -1,0 +1,235 @@
+"""What the page about a graph is made of; how it looks and acts is tested in a browser (tests/browser)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback import nn
+from pullback.utils.graph_page import graph_page, watch_backward
+from pullback.utils.graph_page.arranging import arrange
+from pullback.utils.graph_page.folding import Group, fold
+from pullback.utils.graph_page.node_table import Row, read_table
+
+
+def chain(*labels: str, module: str = "") -> list[Row]:
+    """Rows of which each has the next one as its input."""
+    rows = [Row("operation", label, label, module=module, sequence_nr=-n) for n, label in enumerate(labels)]
+    rows[0].kind = "output"
+    for position, row in enumerate(rows[:-1]):
+        row.inputs = [position + 1]
+    return rows
+
+
+def outline(group: Group) -> list[Any]:
+    return [[item.name, *outline(item)] if isinstance(item, Group) else item for item in group.items]
+
+
+def test_operations_are_folded_by_module_and_a_module_with_one_is_not() -> None:
+    rows = chain("output", "Add", "Relu", "Linear", "Linear")
+    for row, module in zip(rows, ["", "", "body", "body.first", "body.last"], strict=True):
+        row.module = module
+    assert outline(fold(rows)) == [["body", 4, 3, 2], 1, 0]
+
+
+def test_equal_layers_are_collapsed() -> None:
+    rows = chain("output", *["Relu", "Linear"] * 4)
+    for number in range(4):
+        rows[2 * number + 1].module = rows[2 * number + 2].module = f"layers.{3 - number}"
+    (layers,) = [item for item in fold(rows).items if isinstance(item, Group)]
+    assert (layers.name, layers.repeats, len(layers.items)) == ("layers", 4, 4)
+
+
+def test_layers_that_differ_at_the_end_leave_the_equal_ones_collapsed() -> None:
+    rows = chain("output", "Sum", "Relu", "Linear", *["Relu", "Linear"] * 3)
+    for row, module in zip(rows, ["", *["m.3"] * 3, *["m.2"] * 2, *["m.1"] * 2, *["m.0"] * 2], strict=True):
+        row.module = module
+    (layers,) = [item for item in fold(rows).items if isinstance(item, Group)]
+    assert [(item.name, item.repeats) for item in layers.items if isinstance(item, Group)] == [("0 … 2", 3), ("3", 1)]
+
+
+def test_the_steps_of_a_loop_are_collapsed_without_any_module() -> None:
+    root = fold(chain("output", "Sum", *["Mul", "Tanh", "Add"] * 50))
+    repeated = root.items[0]
+    assert isinstance(repeated, Group)
+    assert (repeated.kind, repeated.repeats) == ("repeat", 50)
+    assert len(repeated.rows()) == 150
+
+
+def test_a_long_list_is_divided_into_blocks() -> None:
+    root = fold(chain("output", *[f"Op{n}" for n in range(1000)]))
+    assert len(root.items) < 121
+    assert root.rows() == list(range(1000, -1, -1))
+
+
+def test_every_arrow_of_the_graph_has_a_way_between_groups() -> None:
+    rows = chain("output", "Add", "Relu", "Linear")
+    rows[1].inputs = [2, 3]
+    for row in rows[2:]:
+        row.module = "m"
+    root, inner = arrange(fold(rows), rows)
+    assert root["items"] == [-1, 1, 0]
+    assert root["chains"] == [[0, 1], [1, 2]]
+    assert inner["items"] == [3, 2]
+    assert set(inner["exits"]) == {"0", "1"}
+
+
+def test_groups_that_lead_to_each_other_are_still_arranged() -> None:
+    rows = chain("output", "Relu", "Linear", "Relu", "Linear")
+    rows[2].module = rows[4].module = "shared"  # used twice: the group leads to Relu and back
+    root = arrange(fold(rows), rows)[0]
+    assert {place for row in root["rows"] for place in row} >= set(range(len(root["items"])))
+
+
+def test_modules_are_inferred_from_parameters() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.inner(x)
+
+    model = nn.Sequential(Residual(), Residual())
+    with pullback.autograd.graph.record_source_lines(False):
+        rows = read_table([model(pullback.ones(1, 2))], model)
+    fold(rows)
+    assert [(row.label, row.module) for row in rows if row.kind == "operation"] == [
+        ("Add", "1"), ("Add", "0"), ("Linear", "0.inner"), ("Linear", "1.inner"),
+    ]  # fmt: skip
+
+
+def test_a_linear_layer_is_one_box_also_after_somebody_looked_inside() -> None:
+    layer = nn.Linear(2, 3)
+    y = layer(pullback.ones(1, 2, requires_grad=True)).sum()
+    fresh = [row.label for row in read_table([y], layer)]
+    assert y.grad_fn.next_functions[0][0].next_functions  # expands the node
+    assert (
+        [row.label for row in read_table([y], layer)] == fresh == ["output", "Sum", "Linear", "bias", "leaf", "weight"]
+    )
+
+
+def test_steps_hold_the_gradients_and_leave_the_program_as_it_was() -> None:
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    loss = (x * x).sum()
+    data = graph_page(loss, {"x": x}).data
+    last = data["steps"][-1]
+    assert data["nodes"][last["node"]]["name"] == "x"
+    assert last["values"] == [2.0, 4.0]
+    assert last["grads"][0]["norm"] == pytest.approx(20**0.5, rel=1e-5)
+    assert getattr(x, "grad") is None  # noqa: B009  # mypy takes it for None below otherwise
+    assert not x._backward_hooks
+    loss.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_times_are_known_of_every_operation() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    data = graph_page(x.sin().exp().sum()).data
+    assert [step["time"] is not None for step in data["steps"]] == [True, True, True, False]
+
+
+def test_memory_counts_shared_storage_once_and_ends_empty() -> None:
+    x = pullback.ones(256, requires_grad=True)
+    y = x.exp()  # saves its result, which the product below saves twice more
+    data = graph_page((y * y).sum(), {"x": x}).data
+    assert [held for _, _, held in data["memory"]] == [1024, 1024, 1024, 1024, 1024, 0]
+
+
+def test_leaves_are_named_by_the_variables_of_the_program() -> None:
+    weight = pullback.ones(2, requires_grad=True)
+    names = [node["name"] for node in graph_page((weight * 2).sum()).data["nodes"]]
+    assert "weight" in names
+
+
+def test_several_outputs_and_larger_ones_are_taken() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    data = graph_page([x * 2, x * 3], {"x": x}).data
+    assert data["steps"][-1]["values"] == [5.0, 5.0]
+
+
+def test_what_needs_no_gradient_is_refused() -> None:
+    with pytest.raises(ValueError, match="none of what was given requires grad"):
+        graph_page(pullback.ones(1))
+
+
+def test_gradients_that_are_not_finite_are_counted_and_fit_into_json() -> None:
+    x = pullback.zeros(2, requires_grad=True)
+    page = graph_page((x.sqrt() * 1).sum(), {"x": x})
+    last = page.data["steps"][-1]
+    assert last["grads"][0]["infinities"] == 2
+    assert last["values"] == ["inf", "inf"]
+    assert json.loads(page.html.partition('id="data">')[2].partition("</script>")[0]) == page.data
+
+
+def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
+    x = pullback.ones(2, requires_grad=True)
+    page = graph_page((x * x).sum())
+    text = page.save(tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
+    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in text
+    assert "src=" not in text
+    assert page._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_a_watch_sees_the_pass_that_it_is_asked_for() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    with watch_backward({"x": x}, number=2) as watch:
+        (x * x).sum().backward()
+        (x.exp()).sum().backward()
+        (x.sin()).sum().backward()
+    assert watch.page is not None
+    names = [node["name"] for node in watch.page.data["nodes"]]
+    assert "ExpBackward0" in names
+    events = {event[0] for event in watch.page.data["events"]}
+    assert {"aten::exp", "ExpBackward0"} <= events
+    assert "aten::sin" not in events
+
+
+SCRIPT = """
+import torch
+model = torch.nn.Linear(2, 1)
+for number in range(3):
+    model(torch.ones(1, 2)).sum().backward()
+    print("pass", number)
+"""
+
+
+def view(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "pullback", "view", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_view_writes_the_page_and_ends_the_program(tmp_path: Path) -> None:
+    done = view(tmp_path, "--no-open", "script.py")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "script.graph.html" in done.stderr
+    assert '"weight"' in (tmp_path / "script.graph.html").read_text(encoding="utf-8")
+
+
+def test_view_lets_the_program_go_on_where_it_is_asked_to(tmp_path: Path) -> None:
+    done = view(tmp_path, "--no-open", "--pass", "2", "--keep-running", "--output", "page.html", "script.py")
+    assert done.stdout == "pass 0\npass 1\npass 2\n"
+    assert (tmp_path / "page.html").exists()
+
+
+def test_view_says_when_there_was_nothing_to_show(tmp_path: Path) -> None:
+    done = view(tmp_path, "--pass", "9", "script.py")
+    assert done.returncode == 1
+    assert "no backward pass number 9 to show: only 3 ran" in done.stderr
+
+
+def test_view_shows_an_error_of_the_program_as_python_does(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("1 / 0\n")
+    command = [sys.executable, "-m", "pullback", "view", str(tmp_path / "wrong.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert "graph_page" not in done.stderr
