@@ -1,32 +1,98 @@
-"""torch.compile and its companions, accepted: programs run eagerly."""
+"""torch.compile and its companions. What they do is in pullback/compiling; docs/compile.md is the guide."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from pullback.modes.user_warnings import warn_user
+__all__ = [
+    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "explain",
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "substitute_in_graph",
+]  # fmt: skip
 
-__all__ = ["allow_in_graph", "compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "reset"]
+_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs", "pullback")
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
-_told = False
 
+def compile(
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor",
+    mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False, check: bool = False,
+) -> Any:  # fmt: skip
+    """Make one program of what a function or a module does; also decorates.
 
-def compile(model: Any = None, **options: Any) -> Any:
-    """Return `model` as it is, with a note on the first call; also decorates.
+    The first calls run eagerly and are recorded. Once two of them did the same, later ones run the program and skip the
+    function's Python, as long as everything that it depends on is as it was. What cannot be a program runs as it is:
+    `compiler.explain` tells why, and `fullgraph=True` raises there. `check=True` runs each call eagerly too and raises
+    at the first operation that differs. The other options are PyTorch's; `backend="eager"` leaves the function as it is.
 
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     compile(len)([1, 2])
-    2
+    >>> import pullback
+    >>> @pullback.compile
+    ... def norm(x):
+    ...     return (x * x).sum().sqrt()
+    >>> x = pullback.tensor([3.0, 4.0], requires_grad=True)
+    >>> norm(x)
+    tensor(5., grad_fn=<CompiledFunctionBackward>)
     """
-    global _told
-    if not _told:
-        _told = True
-        warn_user("compile() is accepted and does nothing: pullback runs programs eagerly")
-    assert model is None or callable(model), f"A callable function is expected, but {type(model)} is provided."
-    return (lambda later: later) if model is None else model
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}")
+    if isinstance(backend, str) and backend not in _BACKENDS:
+        raise ValueError(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
+    if model is None:
+        return lambda later: compile(
+            later, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable,
+            check=check,
+        )  # fmt: skip
+    assert callable(model), f"A callable function is expected, but {type(model)} is provided."
+    if disable or backend == "eager" or isinstance(model, type):
+        return model
+    from pullback.compiling.compiled_function import CompiledFunction  # lazy: above this layer
+    from pullback.nn.modules.module import Module  # lazy: a program may compile functions alone
+
+    if isinstance(model, CompiledFunction) or getattr(model, "is_disabled", False):
+        return model
+    if isinstance(model, Module):
+        from pullback._dynamo.eval_frame import OptimizedModule  # lazy: above this layer
+
+        return OptimizedModule(model, fullgraph=fullgraph, check=check)
+    return CompiledFunction(model, fullgraph=fullgraph, check=check)
+
+
+def explain(function: Any) -> Callable[..., Any]:
+    """What compile makes of a function: call the result with the arguments of a call, and print what it returns.
+
+    >>> import pullback
+    >>> def f(x):
+    ...     y = x.exp()
+    ...     return y if y.sum() > 0 else -y
+    >>> explanation = explain(f)(pullback.ones(2))
+    >>> explanation.graph_break_count
+    1
+    >>> explanation.break_reasons[0].reason
+    'the value of a tensor decides a branch'
+    """
+    from pullback.compiling.explaining import explain as explain_call  # lazy: above this layer
+
+    return explain_call(function)
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Keep a function out of programs: a compiled function that calls it runs as it is; also decorates.
+
+    >>> @disable
+    ... def log(x):
+    ...     return x
+    >>> log(1)
+    1
+    """
+    if fn is None:
+        return lambda later: disable(later, recursive, reason=reason)
+    if isinstance(fn, type) or not callable(fn):
+        return fn
+    from pullback.compiling.compiled_function import disabled  # lazy: above this layer
+
+    return disabled(fn, reason)
 
 
 def _identity(fn: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -34,11 +100,11 @@ def _identity(fn: Any = None, *args: Any, **kwargs: Any) -> Any:
     return fn if callable(fn) else lambda later: later
 
 
-disable = allow_in_graph = assume_constant_result = substitute_in_graph = _identity
+allow_in_graph = assume_constant_result = substitute_in_graph = _identity
 
 
 def is_compiling() -> bool:
-    """Whether a compiler traces this call."""
+    """Whether a compiler traces this call: never, since recorded calls run eagerly."""
     return False
 
 
@@ -46,7 +112,10 @@ is_dynamo_compiling = is_exporting = is_compiling
 
 
 def reset() -> None:
-    """Accepted: nothing is compiled."""
+    """Forget every program: functions are recorded anew."""
+    from pullback.compiling.compiled_function import reset_all  # lazy: above this layer
+
+    reset_all()
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -54,8 +123,8 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def list_backends(*args: Any, **kwargs: Any) -> list[str]:
-    """The compilers that can be named: none."""
-    return []
+    """The names that `backend` can have: "eager" leaves a function as it is, all others compile it here."""
+    return list(_BACKENDS)
 
 
 Decorated = Callable[..., Any]

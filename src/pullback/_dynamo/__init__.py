@@ -1,4 +1,4 @@
-"""What programs ask of PyTorch's compiler front end, accepted: programs run eagerly."""
+"""What programs ask of PyTorch's compiler front end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pullback._dynamo.eval_frame import OptimizedModule
 from pullback.compiler import (
     allow_in_graph,
     assume_constant_result,
+    compile,
     disable,
+    explain,
     is_compiling,
     list_backends,
     reset,
@@ -17,8 +19,8 @@ from pullback.compiler import (
 )
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "external_utils",
-    "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "explain",
+    "external_utils", "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
     "maybe_mark_dynamic", "optimize", "reset", "substitute_in_graph",
 ]  # fmt: skip
 
@@ -26,18 +28,23 @@ disallow_in_graph = forbid_in_graph = nonstrict_trace = dont_skip_tracing = disa
 
 
 def graph_break(msg: str = "") -> None:
-    """Accepted: there is no graph to break."""
+    """End the program here: a function that calls it runs eagerly."""
+    from pullback.compiling.kernel_names import current_recorder  # lazy: above this layer
+
+    recorder = current_recorder()
+    if recorder is not None:
+        recorder.stop(msg or "graph_break() is called")
 
 
 def mark_dynamic(t: Any, index: Any, *args: Any, **options: Any) -> None:
-    """Accepted: sizes are never specialised."""
+    """Accepted: each size that a function meets is recorded for itself."""
 
 
 maybe_mark_dynamic = mark_unbacked = mark_dynamic
 
 
 def mark_static(t: Any, index: Any = None) -> None:
-    """Accepted: sizes are never specialised."""
+    """Accepted: each size that a function meets is recorded for itself."""
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
@@ -45,9 +52,8 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 def optimize(*args: Any, **options: Any) -> Any:
-    """A decorator that returns its function as it is."""
-    return lambda function: function
+    """A decorator that compiles, as `compile` does."""
+    return compile
 
 
-def reset_code_caches() -> None:
-    """Accepted: nothing is compiled."""
+reset_code_caches = reset

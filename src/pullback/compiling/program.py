@@ -50,6 +50,9 @@ class Call:
     """Whether it draws random numbers or has another effect: it is never dropped, repeated or moved past another such."""
     source: Any = None
     """The SourceLine of the user's program."""
+    in_place: Callable[..., Any] | None = None
+    """The same with the results written over the arguments that they are new values of: `optimizer.update` takes one list
+    of rows, each a parameter, its gradient and its state, and gives the new values of all but the gradients, in order."""
 
 
 @dataclass

@@ -296,7 +296,10 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
                 parameter.grad = grad.detach().zero_()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted, and does nothing: there is no compiler."""
+        """Compile the module's `forward` in place, with the options of `pullback.compile`."""
+        from pullback.compiler import compile  # lazy: a program may compile nothing
+
+        self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
 
     # Text.
 

@@ -1,0 +1,479 @@
+"""Capture: one call of a function, run eagerly and written down as a program with everything that surrounds it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from pullback.backend.array_module import data_address, ndarray, storage_of
+from pullback.backend.mirror import mirrors
+from pullback.backend.traced_array import TracedArray, plain
+from pullback.compiling.effects import watching_calls
+from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods
+from pullback.compiling.memory import laid_out
+from pullback.compiling.nodes import CompiledFunctionInput
+from pullback.compiling.optimizer_updates import recording_updates
+from pullback.compiling.program import JointProgram, Number, Program, Value, values_in
+from pullback.compiling.recorder import Recorder, Stop
+from pullback.compiling.structure import flatten
+from pullback.compiling.surroundings import Surroundings
+from pullback.engine.engine import engine
+from pullback.errors import GraphFreedError
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.history import gradient_edge
+from pullback.graph.node import new_node, next_sequence_nr
+from pullback.graph.saved_tensor import SavedOutput
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
+
+_ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), slice, range, type)
+_recording_lock = threading.Lock()
+"""One recording at a time: it changes the arrays of tensors that other threads may hold too."""
+
+
+class Input:
+    """A tensor that the program reads or writes: an argument, or one that was found in the surroundings."""
+
+    __slots__ = ("before", "grad_before", "place", "tensor", "value", "version")
+
+    def __init__(self, tensor: Any, place: int | None) -> None:
+        self.tensor = tensor
+        self.place = place
+        """Which leaf of the arguments it is; None for one of the surroundings."""
+        self.before = tensor._array
+        self.value: Any = None
+        self.version = tensor._version
+        self.grad_before = tensor._grad
+
+
+class Output:
+    """A leaf of the result: a new tensor (`index` among the outputs), an input itself, or a plain value."""
+
+    __slots__ = ("index", "input", "is_inference", "requires_grad", "value")
+
+    def __init__(self) -> None:
+        self.index: int | None = None
+        self.input: int | None = None
+        self.requires_grad = False
+        self.value: Any = None
+
+
+class Grad:
+    """What becomes of the `.grad` of an input: None, or a new tensor (`index` among the outputs)."""
+
+    __slots__ = ("index", "input")
+
+    def __init__(self, input: int, index: int | None) -> None:
+        self.input = input
+        self.index = index
+
+
+class Capture:
+    """A recorded call. `stops` say why it cannot be run as a program, if it cannot."""
+
+    def __init__(self) -> None:
+        self.stops: list[Stop] = []
+        self.result: Any = None
+        self.inputs: list[Input] = []
+        self.outputs: list[Output] = []
+        self.structure: Any = None
+        self.grads: list[Grad] = []
+        self.versions: list[tuple[int, int]] = []
+        """Inputs that were written to, and how often."""
+        self.program = Program([])
+        self.shown = 0
+        """How many outputs of the program are leaves of the result or `.grad`s; gradients of inputs follow."""
+        self.gradient_values: list[Value] = []
+        """The gradients that come in, one for each differentiable output."""
+        self.differentiable: list[int] = []
+        """Places, among `inputs`, of those that get gradients."""
+        self.is_freed = False
+        """Whether the graph of the results was used up inside of the function."""
+        self.surroundings: Surroundings | None = None
+        self.recorder: Any = None
+
+    def array_of(self, value: Value) -> Any:
+        """The array that held a value when the call was recorded; None if it was written over."""
+        if value.constant is not None:
+            return value.constant
+        for given in self.inputs:
+            if given.value is value:
+                return None if any(given.value is v for v in self._written()) else given.before
+        return self.recorder.computed(value)
+
+    def _written(self) -> list[Any]:
+        return [self.program.inputs[place] for place, _ in self.program.writes]
+
+    def release(self) -> None:
+        """Forget what was computed."""
+        self.recorder = None
+        for given in self.inputs:
+            if given.place is not None:
+                given.tensor = None
+            given.before = given.grad_before = None
+
+    def joint(self) -> JointProgram:
+        """Forward and backward in one."""
+        return JointProgram(self.program, len(self.gradient_values), len(self.differentiable))
+
+
+def can_record() -> bool:
+    """Whether no other recording goes on."""
+    if _recording_lock.acquire(blocking=False):
+        _recording_lock.release()
+        return True
+    return False
+
+
+def capture(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Capture | None:
+    """Call a function and record it; None if another recording goes on."""
+    if not _recording_lock.acquire(blocking=False):
+        return None
+    try:
+        return _Capturing(function, args, kwargs).run()
+    finally:
+        _recording_lock.release()
+
+
+class _Capturing:
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.made = Capture()
+        self.leaves: list[Any] = []
+        flatten((args, kwargs), self.leaves)
+        objects = [leaf for leaf in self.leaves if not isinstance(leaf, (TensorBase, *_ATOMS))]
+        self.surroundings = self.made.surroundings = Surroundings(function, *objects)
+        self.recorder = Recorder(self.surroundings.storage | _storage_of_tensors())
+        if self.surroundings.problem is not None:
+            self.recorder.stops.append(Stop(self.surroundings.problem, None))
+
+    def run(self) -> Capture:
+        made, recorder = self.made, self.recorder
+        try:
+            with self._inputs_traced(), recording_kernels(recorder):
+                with ExitStack() as stack:
+                    stack.enter_context(stopping_at_methods(recorder))
+                    stack.enter_context(recording_updates())
+                    stack.enter_context(watching_calls(recorder))
+                    made.result = self.function(*self.args, **self.kwargs)
+                self._describe_result()
+                self._describe_grads()
+                self._record_backward()
+        finally:
+            recorder.close()
+        self._finish()
+        return made
+
+    @contextmanager
+    def _inputs_traced(self) -> Iterator[None]:
+        """Let the tensors in reach hold traced arrays, and arguments begin a graph of their own."""
+        made = self.made
+        seen: set[int] = set()
+        for place, leaf in enumerate(self.leaves):
+            if isinstance(leaf, TensorBase) and id(leaf) not in seen:
+                seen.add(id(leaf))
+                made.inputs.append(Input(leaf, place))
+                if leaf._grad is not None:
+                    self.surroundings.tensors.setdefault(id(leaf._grad), leaf._grad)
+        for tensor in self.surroundings.tensors.values():
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                made.inputs.append(Input(tensor, None))
+        edges: list[tuple[Any, Any]] = []
+        self.hooks = [(g.tensor._extra, hooks) for g in made.inputs if (hooks := hooks_of(g.tensor))]
+        for extra, hooks in self.hooks:
+            extra.hooks = _telling(hooks[0], self.recorder)
+            extra.post_accumulate_hooks = _telling(hooks[1], self.recorder)
+        try:
+            for given in made.inputs:
+                self._check_input(given.tensor)
+                given.tensor._array = self.recorder.add_input(given.before)
+                given.value = self.recorder.program.inputs[-1]
+                edges.append((given.tensor, _begin_here(given.tensor)))
+            yield
+        finally:
+            for given in made.inputs:
+                if given.tensor._array is not given.before:
+                    if type(given.tensor._array) is not TracedArray or not _is_same(given.tensor._array, given.before):
+                        self.recorder.stop("a tensor gets other memory (.data = ..., set_(), resize_())")
+                        given.tensor._array = plain(given.tensor._array)
+                    else:
+                        given.tensor._array = given.before
+            for tensor, edge in edges:
+                self._end_here(tensor, edge)
+            for extra, hooks in self.hooks:
+                extra.hooks, extra.post_accumulate_hooks = hooks
+
+    def _check_input(self, tensor: Any) -> None:
+        extra = tensor._extra
+        if type(tensor._array) is not ndarray or not type(tensor).__module__.startswith("pullback"):
+            self.recorder.stop(f"{type(tensor).__name__} is not a plain tensor")
+        elif extra is not None and (extra.tangents or extra.mirror is not None):
+            self.recorder.stop("a tensor carries a tangent, or shows another one's memory conjugated")
+        elif not tensor._array.flags.writeable and tensor._array.size and 0 not in tensor._array.strides:
+            self.recorder.stop("a tensor's memory is read-only")
+
+    def _end_here(self, tensor: Any, edge: Any) -> None:
+        """Give a tensor its own place in the graph back."""
+        if edge is None:
+            return
+        node, former = edge
+        extra = tensor._extra
+        if extra is not None and extra.view is not None:
+            if extra.view.edge is None or extra.view.edge[0] is not node:
+                self.recorder.stop("an argument that requires grad is modified in place")
+            else:
+                extra.view.edge = former
+        elif tensor._edge is None or tensor._edge[0] is not node:
+            self.recorder.stop("an argument that requires grad is modified in place")
+        else:
+            tensor._edge = former
+
+    def _describe_result(self) -> None:
+        made = self.made
+        leaves: list[Any] = []
+        made.structure = flatten(made.result, leaves)
+        by_identity = {id(given.tensor): place for place, given in enumerate(made.inputs)}
+        known: dict[int, int] = {}
+        blocks: set[int] = set()
+        for leaf in leaves:
+            output = Output()
+            made.outputs.append(output)
+            if not isinstance(leaf, TensorBase):
+                output.value = leaf
+                if not isinstance(leaf, _ATOMS) and type(leaf).__module__.partition(".")[0] != "pullback":
+                    self.recorder.stop(
+                        f"the result holds an object ({type(leaf).__name__}), which a program cannot make"
+                    )
+                elif type(leaf) is TracedArray or hasattr(leaf, "_array"):
+                    self.recorder.stop("the result holds an array")
+            elif id(leaf) in by_identity:
+                output.input = by_identity[id(leaf)]
+            elif id(leaf) in known:
+                output.index = known[id(leaf)]
+            else:
+                self._describe_new(leaf, output, blocks)
+                known[id(leaf)] = len(made.program.outputs) - 1
+
+    def _describe_new(self, leaf: Any, output: Output, blocks: set[int]) -> None:
+        program = self.made.program
+        output.index = len(program.outputs)
+        output.requires_grad = leaf._requires_grad
+        program.outputs.append(self.recorder.read(leaf._array))
+        block = self.recorder.block_of(leaf._array)
+        if type(leaf) is not Tensor:
+            self.recorder.stop(f"the result holds a {type(leaf).__name__}")
+        if block is not None and block.place is not None:
+            self.recorder.stop("the result is a view of an argument, or of a tensor from outside of the function")
+        elif block is not None and id(block) in blocks:
+            self.recorder.stop("two results share memory")
+        elif leaf._requires_grad and leaf._edge is None and not leaf._has_edge():
+            self.recorder.stop("the result is a new leaf that requires grad")
+        blocks.add(id(block))
+
+    def _describe_grads(self) -> None:
+        """Find the `.grad`s that the function set."""
+        made = self.made
+        for place, given in enumerate(made.inputs):
+            now = given.tensor._grad
+            if now is given.grad_before:
+                continue
+            if now is None:
+                made.grads.append(Grad(place, None))
+                continue
+            block = self.recorder.block_of(now._array)
+            if type(now) is not Tensor or now._requires_grad or (block is not None and block.place is not None):
+                self.recorder.stop("a .grad is set to a tensor that is more than a gradient")
+            made.grads.append(Grad(place, len(made.program.outputs)))
+            made.program.outputs.append(self.recorder.read(now._array))
+        made.shown = len(made.program.outputs)
+
+    def _record_backward(self) -> None:
+        """Run the graph of the results backward, for gradients of any value, and record that too."""
+        made, recorder = self.made, self.recorder
+        wanted = [output for output in made.outputs if output.requires_grad]
+        if not wanted or recorder.stops:
+            return
+        leaves: list[Any] = []
+        flatten(made.result, leaves)
+        tensors: list[Any] = []
+        for leaf, output in zip(leaves, made.outputs, strict=True):
+            if output.requires_grad and leaf is not None and not any(leaf is t for t in tensors):
+                tensors.append(leaf)
+        targets = [place for place, given in enumerate(made.inputs) if given.tensor._requires_grad]
+        edges: list[Any] = [gradient_edge(made.inputs[place].tensor) for place in targets]
+        roots: list[Any] = [gradient_edge(tensor) for tensor in tensors]
+        if self._has_hooks(roots):
+            recorder.stop("hooks are registered inside of the function")
+            return
+        grads = []
+        for tensor in tensors:
+            array = laid_out(1, tensor._array.shape, tensor._array.strides, tensor._array.dtype)
+            grads.append(new_tensor(recorder.add_input(array)))
+            made.gradient_values.append(recorder.program.inputs[-1])  # type: ignore[arg-type]  # no Number is added here
+        for extra, _ in self.hooks:
+            extra.hooks = None  # they run when the gradient arrives, outside of the program
+        try:
+            captured = engine.execute(
+                roots, grads, keep_graph=True, create_graph=False,
+                captures=edges, accumulate=False,
+            )  # fmt: skip
+        except GraphFreedError:
+            made.is_freed = True
+            made.gradient_values.clear()
+            del recorder.program.inputs[len(made.inputs) :]
+            return
+        for place, grad in zip(targets, captured, strict=True):
+            if grad is None:
+                continue
+            array = grad._array if isinstance(grad, TensorBase) else grad
+            if not hasattr(array, "strides"):
+                recorder.stop("a gradient is sparse")
+                return
+            made.differentiable.append(place)
+            made.program.outputs.append(recorder.read(array))
+
+    def _has_hooks(self, roots: Sequence[Any]) -> bool:
+        pending = [node for node, _ in roots]
+        seen = set(pending)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (AccumulateGrad, CompiledFunctionInput)):
+                continue
+            if node.extra is not None and node.extra.has_hooks():
+                return True
+            for edge in node.next_edges:
+                if edge is not None and edge[0] not in seen:
+                    seen.add(edge[0])
+                    pending.append(edge[0])
+        return False
+
+    def _finish(self) -> None:
+        made, recorder = self.made, self.recorder
+        made.recorder = recorder
+        program = made.program
+        program.calls = recorder.program.calls
+        program.inputs = recorder.program.inputs
+        program.writes = recorder.written_inputs()
+        leaves: list[Any] = []
+        flatten(made.result, leaves)
+        for leaf in leaves:
+            if isinstance(leaf, TensorBase):
+                leaf._array = plain(leaf._array)
+        for given in made.inputs:
+            if given.tensor._grad is not None:
+                given.tensor._grad._array = plain(given.tensor._grad._array)
+        for place, given in enumerate(made.inputs):
+            if given.tensor._version != given.version:
+                made.versions.append((place, given.tensor._version - given.version))
+        changed = self.surroundings.changed()
+        if changed is not None:
+            recorder.stops.append(
+                Stop(f"the function changes {changed.describe()}, which skipping it would lose", None)
+            )
+        if mirrors:
+            recorder.stops.append(Stop("memory is shown conjugated", None))
+        made.stops = recorder.stops
+        if made.stops:
+            return
+        self._drop_unused_inputs()
+
+    def _drop_unused_inputs(self) -> None:
+        """Keep those inputs that something reads, writes or returns."""
+        made, program = self.made, self.made.program
+        used: set[Value | Number | None] = {*program.outputs, *[value for _, value in program.writes]}
+        for call in program.calls:
+            used.update(values_in((call.arguments, call.options)))
+        keep = {place for place, _ in program.writes} | {grad.input for grad in made.grads}
+        keep |= {output.input for output in made.outputs if output.input is not None} | set(made.differentiable)
+        keep |= {place for place, _ in made.versions}
+        kept = [place for place, given in enumerate(made.inputs) if given.value in used or place in keep]
+        new = {place: number for number, place in enumerate(kept)}
+        gradients = program.inputs[len(made.inputs) :]
+        made.inputs = [made.inputs[place] for place in kept]
+        program.inputs = [*[given.value for given in made.inputs], *gradients]
+        program.writes = [(new[place], value) for place, value in program.writes]
+        made.versions = [(new[place], count) for place, count in made.versions]
+        made.differentiable = [new[place] for place in made.differentiable]
+        for grad in made.grads:
+            grad.input = new[grad.input]
+        for output in made.outputs:
+            if output.input is not None:
+                output.input = new[output.input]
+
+
+def hooks_of(tensor: Any) -> Any:
+    """The hooks of a tensor, and those that run after accumulation; None if it has neither."""
+    extra = tensor._extra
+    if extra is None or not (extra.hooks or extra.post_accumulate_hooks):
+        return None
+    return extra.hooks, extra.post_accumulate_hooks
+
+
+def _telling(hooks: Any, recorder: Recorder) -> Any:
+    """Hooks that stop the recording when they run."""
+    if not hooks:
+        return hooks
+
+    def telling(hook: Any) -> Any:
+        def run(*args: Any) -> Any:
+            recorder.stop("a hook of a tensor from outside of the function runs")
+            return hook(*args)
+
+        return run
+
+    return type(hooks)((key, telling(hook)) for key, hook in hooks.items())
+
+
+def _begin_here(tensor: Any) -> Any:
+    """Give an argument that was computed from others a node of its own; the node and the former edge."""
+    if not tensor._requires_grad:
+        return None
+    extra = tensor._extra
+    edge = gradient_edge(tensor)
+    if edge is None or isinstance(edge[0], AccumulateGrad):
+        return None
+    node = new_node(CompiledFunctionInput)
+    node.next_edges = (edge,)
+    node.sequence_nr = next_sequence_nr()
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    if extra is not None and extra.view is not None:
+        extra.view.edge = (node, 0)
+    else:
+        tensor._edge = (node, 0)
+    return node, edge
+
+
+def _is_same(array: Any, before: Any) -> bool:
+    if array.shape != before.shape or array.strides != before.strides:
+        return False
+    return data_address(array) == data_address(before)
+
+
+def _all_tensors() -> Iterator[Any]:
+    """The tensors that there are, and what nodes saved of them.
+
+    Objects are asked for their type alone: proxies answer other questions otherwise.
+    """
+    is_tensor: dict[type, bool] = {}
+    for value in gc.get_objects():
+        kind = type(value)
+        answer = is_tensor.get(kind)
+        if answer is None:
+            answer = is_tensor[kind] = issubclass(kind, (TensorBase, SavedOutput))
+        if answer and getattr(value, "_array", None) is not None:
+            yield value
+
+
+def _storage_of_tensors() -> set[int]:
+    """The memory of all tensors that there are."""
+    return {id(storage_of(tensor._array)) for tensor in _all_tensors() if type(tensor._array) is ndarray}
+
+
+def release_traced() -> None:
+    """Give tensors, and what nodes saved of them, plain arrays again after a recording."""
+    for holder in _all_tensors():
+        if type(holder._array) is TracedArray:
+            holder._array = plain(holder._array)

@@ -1,0 +1,90 @@
+"""Finds what a function does beside computing: calls of functions that print, read clocks, write files, draw numbers.
+
+What it changes in objects, surroundings.py finds by comparing. Here Python's profiler hook tells, while a function is
+recorded, which built-in functions the user's own code calls. Those known to be without effect may be skipped; at any
+other the recording stops.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from pullback.compiling.recorder import Recorder
+from pullback.compiling.surroundings import LIBRARY
+from pullback.graph.source_lines import PACKAGE
+
+_PURE = {
+    getattr(builtins, name)
+    for name in """
+    abs all any ascii bin callable chr divmod format getattr hasattr hash hex id isinstance issubclass iter len max min next
+    oct ord pow repr round setattr delattr sorted sum vars dir globals locals __build_class__ __import__
+    """.split()
+}
+_PURE_MODULES = frozenset(["math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc",
+                           "_thread", "_contextvars", "_weakref", "_bisect", "_heapq", "_struct"])  # fmt: skip
+_PURE_OWNERS = (list, dict, tuple, set, frozenset, str, bytes, int, float, complex, type, range, slice)
+
+
+def _is_pure(function: Any) -> bool:
+    if isinstance(function, type):
+        return True
+    owner = getattr(function, "__self__", None)
+    if owner is not None and not isinstance(owner, type(sys)):
+        return isinstance(owner, _PURE_OWNERS) or type(owner).__module__.partition(".")[0] in (
+            "pullback",
+            "collections",
+        )
+    try:
+        if function in _PURE:
+            return True
+    except TypeError:
+        return False
+    objclass = getattr(function, "__objclass__", None)
+    if objclass is not None:
+        return issubclass(objclass, _PURE_OWNERS) or objclass.__module__.partition(".")[0] == "pullback"
+    module = getattr(function, "__module__", None) or ""
+    return module in _PURE_MODULES or module.startswith("pullback")
+
+
+@contextmanager
+def watching_calls(recorder: Recorder) -> Iterator[None]:
+    """Stop the recording where the user's code calls a built-in function that may have an effect."""
+    kinds: dict[CodeType, int] = {}
+    former: Callable[..., Any] | None = sys.getprofile()
+
+    def kind_of(code: CodeType) -> int:
+        kind = kinds.get(code)
+        if kind is None:
+            name = code.co_filename
+            kind = kinds[code] = _OWN if name.startswith(PACKAGE) else _LIBRARYS if _is_librarys(name) else _USERS
+        return kind
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        if event != "c_call" or _is_pure(argument):
+            return
+        asking: FrameType | None = frame
+        while asking is not None and kind_of(asking.f_code) == _LIBRARYS:
+            asking = asking.f_back
+        if asking is not None and kind_of(asking.f_code) == _USERS:
+            sys.setprofile(None)
+            recorder.stop(f"{getattr(argument, '__name__', argument)}() is called, which may do more than compute")
+            sys.setprofile(watch)
+
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(former)
+
+
+_OWN, _LIBRARYS, _USERS = range(3)
+
+
+def _is_librarys(name: str) -> bool:
+    """Whether a file belongs to Python's library or to an installed package: it acts for whoever calls it."""
+    return name.startswith(("<frozen", *LIBRARY))

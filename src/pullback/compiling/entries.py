@@ -1,0 +1,211 @@
+"""Entry: a function's program for one kind of arguments, ready to run in the place of its Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.backend.array_module import memory_bounds, ndarray
+from pullback.backend.traced_array import TracedArray, plain
+from pullback.compiling.backend import simplify, split
+from pullback.compiling.capturing import Capture, Input, hooks_of
+from pullback.compiling.nodes import CompiledFunctionBackward
+from pullback.compiling.program import Program, Runner, Value, replay
+from pullback.compiling.structure import unflatten
+from pullback.graph.history import bump_version, gradient_edge
+from pullback.graph.input_metadata import InputMetadata
+from pullback.graph.node import new_node, next_sequence_nr
+from pullback.modes.switches import process, switches
+from pullback.tensor.tensor import new_tensor
+
+
+class Entry:
+    """What was recorded, built. `run` gives what the function gives; `fits` says whether that is still so."""
+
+    def __init__(
+        self, made: Capture, function: Callable[..., Any], build: Callable[[Program], Runner] = replay
+    ) -> None:
+        self.function = function
+        self.build = build
+        self.inputs: list[Input] = made.inputs
+        self.outputs = made.outputs
+        self.structure = made.structure
+        self.grads = made.grads
+        self.versions = made.versions
+        self.surroundings = made.surroundings
+        self.is_freed = made.is_freed
+        self.differentiable = made.differentiable
+        self.gradient_values = made.gradient_values
+        self.shown = made.shown
+        self.calls = len(made.program.calls)
+        self.values = [given.value for given in made.inputs]
+        self.places = [given.place for given in made.inputs]
+        self.requires_grad = [given.tensor._requires_grad for given in made.inputs]
+        self.had_grad = [_grad_form(given.grad_before) for given in made.inputs]
+        self.reads_grads = bool(made.grads)
+        self.had_hooks = [hooks_of(given.tensor) is not None for given in made.inputs]
+        self.written = [place for place, _ in made.program.writes]
+        self._build(made)
+        self._arrays: list[Any] = [None] * len(self.inputs)
+
+    def _build(self, made: Capture) -> None:
+        self.is_pure = not made.program.writes and not any(c.is_ordered for c in made.program.calls) and not made.grads
+        self.backward_program: Program | None = None
+        if self.gradient_values:
+            joint = made.joint()
+            joint.program = simplify(joint.program)
+            self.forward_program, self.backward_program, self.kept = split(joint)
+            self.run_backward = self.build(self.backward_program)
+            inputs = {value: place for place, value in enumerate(self.values)}
+            kept = self.forward_program.outputs[self.shown :]
+            self.kept_inputs = [inputs[value] for value in kept if value in inputs]
+            self.kept_outputs = [
+                self.forward_program.outputs[: self.shown].index(value)
+                for value in kept
+                if value in self.forward_program.outputs[: self.shown]
+            ]
+        else:
+            self.forward_program = simplify(made.program)
+            self.kept = 0
+        self.run_forward = self.build(self.forward_program)
+
+    # Whether it fits.
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """Whether the tensors beside the arguments, and all else that was in reach, are as they were."""
+        assert self.surroundings is not None
+        if not self.surroundings.is_as_it_was():
+            return False
+        arrays = self._arrays
+        for number, given in enumerate(self.inputs):
+            tensor = leaves[given.place] if given.place is not None else given.tensor
+            array = tensor._array
+            if given.place is None:
+                if array is not arrays[number] and not _has_form(array, self.values[number]):
+                    return False
+                if tensor._requires_grad is not self.requires_grad[number]:
+                    return False
+            elif type(array) is TracedArray:
+                array = plain(array)
+            arrays[number] = array
+            if tensor._extra is not None and (hooks_of(tensor) is not None) is not self.had_hooks[number]:
+                return False
+            if self.reads_grads and _grad_form(tensor._grad) != self.had_grad[number]:
+                return False
+        return not self.written or not _overlap(arrays, self.written)
+
+    # The run.
+
+    def run(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        """Run the program on arguments that fit."""
+        tensors = [leaves[given.place] if given.place is not None else given.tensor for given in self.inputs]
+        arrays = [tensor._array for tensor in tensors]
+        for number, array in enumerate(arrays):
+            if type(array) is not ndarray:
+                arrays[number] = plain(array)
+        outputs = self.run_forward(arrays)
+        for place, count in self.versions:
+            for _ in range(count):
+                bump_version(tensors[place])
+        for grad in self.grads:
+            tensors[grad.input]._grad = None if grad.index is None else new_tensor(outputs[grad.index])
+        return self._finish(outputs, tensors, args, kwargs)
+
+    def result_of(self, made: Capture, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        """What the call gives that was recorded: its own result if something that backward needs was written over."""
+        values = self.forward_program.outputs
+        outputs = [None if value is None else made.array_of(value) for value in values]
+        if any(array is None and value is not None for array, value in zip(outputs, values, strict=True)):
+            return made.result
+        tensors = [leaves[given.place] if given.place is not None else given.tensor for given in self.inputs]
+        return self._finish(outputs, tensors, args, kwargs)
+
+    def _finish(self, outputs: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> Any:
+        """Tensors for what was computed, with their node, in the structure of the result."""
+        made = [None if array is None else new_tensor(array) for array in outputs[: self.shown]]
+        if self.gradient_values or self.is_freed:
+            self._attach(made, outputs[self.shown :], tensors, args, kwargs)
+        if process.changed and switches.inference_mode:
+            for tensor in made:
+                if tensor is not None:
+                    tensor._become_inference()
+        results = [self._leaf(output, made, tensors) for output in self.outputs]
+        return results[0] if self.structure is None else unflatten(self.structure, iter(results))
+
+    def _leaf(self, output: Any, made: list[Any], tensors: list[Any]) -> Any:
+        if output.index is not None:
+            return made[output.index]
+        return tensors[output.input] if output.input is not None else output.value
+
+    def _attach(self, made: list[Any], kept: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> None:
+        """Make the results that require grad outputs of a new node."""
+        node: Any = new_node(CompiledFunctionBackward)
+        indices: list[int] = []
+        for output in self.outputs:
+            if output.requires_grad and output.index is not None and output.index not in indices:
+                indices.append(output.index)
+        node.next_edges = tuple([gradient_edge(tensors[place]) for place in self.differentiable])
+        node.sequence_nr = next_sequence_nr()
+        if len(indices) == 1:
+            node.shape, node.dtype = made[indices[0]]._array.shape, made[indices[0]]._array.dtype
+        else:
+            node.output_count = len(indices)
+            node.output_metadata = tuple([InputMetadata(made[i]._array.shape, made[i]._array.dtype) for i in indices])
+        for number, index in enumerate(indices):
+            made[index]._requires_grad, made[index]._edge = True, (node, number)
+        if self.is_freed:
+            node.release_saved_tensors()
+            return
+        node.kept, node.run, node.gradients = kept, self.run_backward, self.gradient_values
+        saved = [tensors[place] for place in self.kept_inputs] + [_watched(made[place]) for place in self.kept_outputs]
+        node.versions = [(tensor, tensor._version) for tensor in saved]
+        if self.is_pure:
+            wanted = [tensors[place] for place in self.differentiable]
+            node.again = _Again(self.function, args, kwargs, wanted, self)
+
+
+def _watched(tensor: Any) -> Any:
+    """A tensor beside one that a node may not hold, its own result: with the same memory and version."""
+    return tensor.detach()
+
+
+class _Again:
+    """Runs a function eagerly, with the graph that its arguments had, for gradients of gradients."""
+
+    def __init__(self, function: Any, args: Any, kwargs: Any, wanted: list[Any], entry: Entry) -> None:
+        self.function, self.args, self.kwargs, self.wanted, self.entry = function, args, kwargs, wanted, entry
+
+    def __call__(self, grads: Sequence[Any]) -> Any:
+        from pullback.autograd import enable_grad, grad
+        from pullback.compiling.structure import flatten
+
+        with enable_grad():
+            result = self.function(*self.args, **self.kwargs)
+        leaves: list[Any] = []
+        flatten(result, leaves)
+        results: list[Any] = []
+        seen: set[int] = set()
+        for leaf, output in zip(leaves, self.entry.outputs, strict=True):
+            if output.requires_grad and output.index is not None and output.index not in seen:
+                seen.add(output.index)
+                results.append(leaf)
+        return grad(results, self.wanted, list(grads), create_graph=True, allow_unused=True)
+
+
+def _has_form(array: Any, value: Value) -> bool:
+    return bool(array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides)
+
+
+def _grad_form(grad: Any) -> Any:
+    return None if grad is None else (grad._array.shape, grad._array.dtype, grad._array.strides)
+
+
+def _overlap(arrays: Sequence[Any], written: Sequence[int]) -> bool:
+    """Whether an array that is written to shares memory with another."""
+    bounds = [memory_bounds(array) if array.size else (0, 0) for array in arrays]
+    for place in written:
+        low, high = bounds[place]
+        for other, (start, end) in enumerate(bounds):
+            if other != place and start < high and low < end:
+                return True
+    return False

@@ -1,0 +1,99 @@
+"""explain: what compile makes of a call, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from pullback.compiling.backend import build
+from pullback.compiling.capturing import capture, release_traced
+from pullback.compiling.entries import Entry
+from pullback.compiling.program import Program, Value
+from pullback.compiling.recorder import Stop
+
+
+class Explanation:
+    """Programs, breaks and kernels of one call. Printed, it is the whole report.
+
+    Its attributes have the names of PyTorch's: `graph_count`, `graph_break_count`, `op_count`, `break_reasons`.
+    """
+
+    def __init__(self, stops: list[Stop], entry: Entry | None) -> None:
+        self.break_reasons = _distinct(stops)
+        self.graph_break_count = len(self.break_reasons)
+        self.graph_count = 0 if entry is None else 1
+        self.entry = entry
+        self.op_count = 0 if entry is None else entry.calls
+
+    def __str__(self) -> str:
+        if self.entry is None:
+            lines = ["The function runs eagerly. What keeps it from being one program:"]
+            lines += [f"  {stop.describe()}" for stop in self.break_reasons]
+            return "\n".join(lines)
+        entry = self.entry
+        lines = [f"One program of {self.op_count} kernels."]
+        lines += ["Forward:", *_kernels(entry.forward_program)]
+        if entry.backward_program is not None:
+            kept = entry.forward_program.outputs[entry.shown :]
+            size = sum(_bytes(value) for value in kept if type(value) is Value)
+            lines += [f"Kept for backward: {entry.kept} arrays, {size:,} bytes.", "Backward:"]
+            lines += _kernels(entry.backward_program)
+        lines.append(f"Runs as: {describe_runner(entry.run_forward)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def to_html(self) -> str:
+        """The report as a page of its own."""
+        text = str(self).replace("&", "&amp;").replace("<", "&lt;")
+        return (
+            "<!doctype html><meta charset='utf-8'><title>compile</title>"
+            f"<body style='font: 14px monospace; white-space: pre-wrap'>{text}</body>"
+        )
+
+
+def explain(function: Any) -> Callable[..., Explanation]:
+    """A function that takes a call's arguments, runs it once, and tells what compile makes of it."""
+    wanted = getattr(function, "function", function)
+    module = getattr(function, "_orig_mod", None)
+    wanted = wanted if module is None else module.__call__
+
+    def explain_call(*args: Any, **kwargs: Any) -> Explanation:
+        made = capture(wanted, args, kwargs)
+        if made is None:
+            raise RuntimeError("explain: another call is being recorded at the same time. Call it again.")
+        entry = None if made.stops else Entry(made, wanted, build)
+        release_traced()
+        made.release()
+        return Explanation(made.stops, entry)
+
+    return explain_call
+
+
+def describe_runner(runner: Any) -> str:
+    """What a runner says of itself."""
+    describe = getattr(runner, "describe", None)
+    return str(describe()) if describe is not None else type(runner).__name__
+
+
+def _distinct(stops: list[Stop]) -> list[Stop]:
+    """Each reason at each line once."""
+    seen: dict[str, Stop] = {}
+    for stop in stops:
+        seen.setdefault(stop.describe(), stop)
+    return list(seen.values())
+
+
+def _kernels(program: Program) -> list[str]:
+    """The kernels of a program, with how often each is called."""
+    counts = Counter(call.kernel for call in program.calls)
+    lines = [f"  {count:5d} {name}" for name, count in counts.most_common()]
+    return lines or ["      nothing"]
+
+
+def _bytes(value: Value) -> int:
+    size = value.dtype.itemsize
+    for length in value.shape:
+        size *= length
+    return int(size)

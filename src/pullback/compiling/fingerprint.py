@@ -1,0 +1,56 @@
+"""When two recordings are the same program: kernels, how they are wired, and every plain value among their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.compiling.capturing import Capture
+from pullback.compiling.program import Number, Value
+
+
+def fingerprint(made: Capture) -> tuple[Any, ...]:
+    """What must be equal in two recordings for one of them to stand for the function."""
+    numbers: dict[Any, int] = {}
+    constants: dict[int, Any] = {}
+
+    def name(value: Any) -> Any:
+        kind = type(value)
+        if kind is Value or kind is Number:
+            if getattr(value, "constant", None) is not None and value not in numbers:
+                constants[len(numbers)] = value.constant.tobytes()
+            return ("value", numbers.setdefault(value, len(numbers)))
+        if kind is tuple or kind is list:
+            return (kind, *[name(part) for part in value])
+        if kind is dict:
+            return (dict, *[(key, name(part)) for key, part in value.items()])
+        if kind is float or kind is complex:
+            return (kind, repr(value))
+        try:
+            hash(value)
+        except TypeError:
+            return (kind, id(value))
+        return (kind, value)
+
+    program = made.program
+    calls: list[Any] = [[_form(value) for value in program.inputs], [name(value) for value in program.inputs]]
+    for call in program.calls:
+        calls.append((call.kernel, name(call.arguments), name(call.options), [name(r) for r in call.results],
+                      [_form(r) for r in call.results], call.is_view))  # fmt: skip
+    ends = (
+        [None if value is None else name(value) for value in program.outputs],
+        [(place, name(value)) for place, value in program.writes],
+        [(output.index, output.input, output.requires_grad, _plain(output.value)) for output in made.outputs],
+        made.structure,
+        [(grad.input, grad.index) for grad in made.grads],
+        [(given.place, None if given.place is not None else id(given.tensor)) for given in made.inputs],
+        made.differentiable, made.versions, made.is_freed, made.shown,
+    )  # fmt: skip
+    return (calls, ends, constants)
+
+
+def _form(value: Any) -> Any:
+    return (value.shape, value.dtype, value.strides) if type(value) is Value else value.kind
+
+
+def _plain(value: Any) -> Any:
+    return (type(value), repr(value)) if isinstance(value, (int, float, complex, str)) else id(value)

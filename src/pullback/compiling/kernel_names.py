@@ -1,0 +1,307 @@
+"""Lets a recorder see kernels as wholes, wherever a module of pullback has a name for one.
+
+# Note [Recorded kernels]
+Generated functions, rules and the engine call kernels by names of their own modules. While some thread records, these names
+mean functions that ask whether their own thread does: one that does not calls the kernel as before. Afterwards the names
+mean kernels again, so nobody pays for it at other times. A name that is missed (inside of a compiled module, or bound
+while the recording goes on) costs nothing but detail: the kernel then meets traced arrays, and what it does with NumPy is
+recorded instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.machinery import PathFinder
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from pullback import kernels
+from pullback.backend import array_module
+from pullback.compiling.recorder import Recorder
+from pullback.kernels.arithmetic import add
+from pullback.native import extension
+from pullback.recording import array_formulas
+from pullback.tensor.tensor import Tensor
+
+_KERNELS = "pullback.kernels."
+_DRAWS = "pullback.backend.random"
+_NOT_SEARCHED = (
+    "pullback.kernels.",
+    "pullback.backend.",
+    "pullback.native",
+    "pullback.compiling",
+    "pullback.expressions",
+)
+_ARRAY_FUNCTIONS = ("copy_array", "cast_array", "zeros", "ones", "full", "empty", "restride")
+_ABOUT_GEOMETRY = frozenset(
+    """reduced_axes reduced_count accumulation_dtype is_short has_short_rows require_elements refuse_complex refuse_unordered
+    require_real_floating require_floating geometry_of overwriting""".split()
+)
+_OF_VALUES = frozenset(
+    """nonzero masked_select unique unique_consecutive unique_dim bincount repeat_interleave argwhere masked_indices
+    unique_sorted unique_rows histogram histc""".split()
+)
+"""Kernels that give as many results as values say."""
+_WRITING = {"add_part": (0,)}
+"""Kernels that write to their arguments."""
+
+
+class _Recording(threading.local):
+    recorder: Recorder | None = None
+
+
+_recording = _Recording()
+_lock = threading.RLock()
+_users = 0
+_replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
+_wrappers: dict[int, tuple[Any, Any]] = {}
+"""By the identity of a kernel: the kernel, and what stands for it. (Kernels live as long as the process.)"""
+
+
+def current_recorder() -> Recorder | None:
+    """The recorder of this thread."""
+    return _recording.recorder
+
+
+@contextmanager
+def recording_kernels(recorder: Recorder) -> Iterator[None]:
+    """Let `recorder` see the kernels that this thread calls."""
+    former, _recording.recorder = _recording.recorder, recorder
+    _put_in_place()
+    try:
+        yield
+    finally:
+        _take_away()
+        _recording.recorder = former
+
+
+def _put_in_place() -> None:
+    global _users
+    with _lock:
+        _users += 1
+        if _users > 1:
+            return
+        for name, module in list(sys.modules.items()):
+            if module is not None and _is_searched(name):
+                _wrap_names(vars(module))
+        sys.meta_path.insert(0, _finder)
+        for module in (kernels, array_formulas):
+            _replace(vars(module), "__getattr__", _finding(vars(module), module.__getattr__))
+
+
+def _is_searched(name: str) -> bool:
+    if name == _DRAWS or name == array_module.__name__:
+        return True
+    return name.startswith("pullback.") and not name.startswith(_NOT_SEARCHED)
+
+
+def _wrap_names(names: dict[str, Any]) -> None:
+    for name, value in list(names.items()):
+        kind = type(value)
+        if kind is not FunctionType and kind is not _Kernel:
+            continue
+        wrapper = _wrapper_of(value)
+        if wrapper is not None:
+            _replace(names, name, wrapper)
+
+
+def _replace(names: dict[str, Any], name: str, wrapper: Any) -> None:
+    _replaced.append((names, name, names[name], wrapper))
+    names[name] = wrapper
+
+
+def _finding(names: dict[str, Any], find: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A module's `__getattr__` whose kernels are seen as well: it puts what it finds among the names of the module."""
+
+    def find_wrapped(name: str) -> Any:
+        value = find(name)
+        with _lock:
+            if type(value) in (FunctionType, _Kernel) and names.get(name) is value:
+                wrapper = _wrapper_of(value)
+                if wrapper is not None:
+                    _replace(names, name, wrapper)
+                    return wrapper
+        return value
+
+    return find_wrapped
+
+
+class _Loader:
+    """Loads a module as its own loader does, and lets its kernels be seen."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def exec_module(self, module: Any) -> None:
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        with _lock:
+            if _users:
+                _wrap_names(vars(module))
+
+
+class _Finder:
+    """Finds modules of pullback that are first imported while something is recorded."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if path is None or not _is_searched(name):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None and spec.submodule_search_locations is None:
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]  # it answers as the loader does
+        return spec
+
+
+_finder: Any = _Finder
+
+
+_Kernel: Any = type(extension.bind("add", len)) if extension is not None else None
+
+
+def _take_away() -> None:
+    global _users
+    with _lock:
+        _users -= 1
+        if _users:
+            return
+        sys.meta_path.remove(_finder)
+        for names, name, value, wrapper in _replaced:
+            if names.get(name) is wrapper:
+                names[name] = value
+        _replaced.clear()
+
+
+def _wrapper_of(value: Any) -> Any:
+    """What stands for a kernel; None for what is no kernel."""
+    known = _wrappers.get(id(value))
+    if known is not None:
+        return known[1]
+    wrapper = _make_wrapper(value)
+    _wrappers[id(value)] = (value, wrapper)
+    return wrapper
+
+
+def _make_wrapper(value: Any) -> Any:
+    module, name = getattr(value, "__module__", None) or "", getattr(value, "__name__", "")
+    if module.startswith(_DRAWS):
+        return _draw(value, name) if not name.startswith("_") and name in vars(sys.modules[_DRAWS]) else None
+    if module == array_module.__name__:
+        return _kernel(value, name, f"array_module.{name}") if name in _ARRAY_FUNCTIONS else None
+    if module == "pullback.kernels.overwriting":
+        return _declining(value, name)
+    if module.startswith(_KERNELS) and name not in _ABOUT_GEOMETRY:
+        return _kernel(value, name, f"{module.removeprefix(_KERNELS)}.{name}")
+    if type(value) is _Kernel and module.startswith("pullback.generated."):
+        return _kernel(value, name, f"{module.removeprefix('pullback.')}.{name}")
+    return None
+
+
+def _kernel(kernel: Any, name: str, title: str) -> Callable[..., Any]:
+    owned = _place_of_owned(kernel)
+    writes = _WRITING.get(name)
+    is_drawing = name in ("standard_gamma", "sample_dirichlet")
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        recorder = _recording.recorder
+        if recorder is None or not recorder.is_open():
+            return kernel(*args, **kwargs)
+        if owned is not None:
+            args = (*args[:owned], *args[owned + 1 :])
+            kwargs.pop("owned", None)
+        if name in _OF_VALUES:
+            recorder.stop(f"{name} gives as many results as its values say")
+        if name == "add_in_place":
+            recorder.write(args[0], recorder.run("arithmetic.add", add, args, kwargs))
+            return args[0]
+        if writes is not None:
+            return recorder.run_writing(title, kernel, args, kwargs, writes)
+        return recorder.run(title, kernel, args, kwargs, is_ordered=is_drawing)
+
+    recorded.__name__ = name
+    recorded.__wrapped__ = kernel  # type: ignore[attr-defined]  # as functools.wraps does
+    return recorded
+
+
+def _declining(function: Any, name: str) -> Any:
+    """The short road of in-place operations is closed while they are recorded: see graph/overwriting.py."""
+    if name == "overwriting":
+        return None
+
+    def declined(*args: Any, **kwargs: Any) -> Any:
+        recorder = _recording.recorder
+        return False if recorder is not None and recorder.is_open() else function(*args, **kwargs)
+
+    declined.__name__ = name
+    declined.__wrapped__ = function  # type: ignore[attr-defined]  # as functools.wraps does
+    return declined
+
+
+def _place_of_owned(kernel: Any) -> int | None:
+    """Where a rule's line is told that it may overwrite its gradient: recorded ones never do."""
+    try:
+        parameters = list(inspect.signature(getattr(kernel, "__wrapped__", kernel)).parameters)
+    except (TypeError, ValueError):
+        return None
+    return parameters.index("owned") if "owned" in parameters else None
+
+
+def _draw(function: Any, name: str) -> Callable[..., Any]:
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        recorder = _recording.recorder
+        if recorder is None or not recorder.is_open():
+            return function(*args, **kwargs)
+        title = f"random.{name}"
+        if name.endswith("_"):
+            return recorder.run_drawing(title, function, args, kwargs)
+        return recorder.run(title, function, args, kwargs, is_ordered=True)
+
+    drawn.__name__ = name
+    drawn.__wrapped__ = function  # type: ignore[attr-defined]  # as functools.wraps does
+    return drawn
+
+
+_SHOWING = (
+    "numpy", "__array__", "data_ptr", "untyped_storage", "storage", "_typed_storage", "__dlpack__", "set_", "resize_",
+    "resize_as_", "share_memory_", "__reduce_ex__", "__deepcopy__", "register_hook", "retain_grad",
+    "register_post_accumulate_grad_hook", "requires_grad_", "swap", "_conj", "_neg_view",
+)  # fmt: skip
+"""Methods that let memory out, or change a tensor in a way that is not part of a program."""
+
+
+@contextmanager
+def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
+    """Stop the recording where a method gives memory away. Other threads do not notice."""
+    former: dict[str, Any] = {}
+    with _lock:
+        for name in _SHOWING:
+            method = vars(Tensor).get(name)
+            if isinstance(method, (FunctionType, BuiltinFunctionType)) and not hasattr(method, "_stops"):
+                former[name] = method
+                setattr(Tensor, name, _stopping(method, name))
+    try:
+        yield
+    finally:
+        with _lock:
+            for name, method in former.items():
+                setattr(Tensor, name, method)
+
+
+def _stopping(method: Any, name: str) -> Any:
+    def stopping(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = _recording.recorder
+        if recorder is not None and recorder.is_open():
+            recorder.stop(f"Tensor.{name}() is called")
+        return method(self, *args, **kwargs)
+
+    stopping._stops = True  # type: ignore[attr-defined]  # so that it is not wrapped twice
+    stopping.__name__ = name
+    stopping.__doc__ = method.__doc__
+    return stopping

@@ -1,0 +1,80 @@
+"""How programs see parts of memory and write to them: pure functions on whole arrays. See Note [Recorded memory]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from pullback.backend.array_module import data_address, empty, memory_bounds, restride
+
+
+def same_geometry(one: Any, other: Any) -> bool:
+    """Whether two arrays of one block begin at the same place and go through it in the same way."""
+    return (
+        one.shape == other.shape
+        and one.dtype == other.dtype
+        and _steps(one) == _steps(other)
+        and data_address(one) == data_address(other)
+    )
+
+
+def _steps(array: Any) -> list[int]:
+    return [stride for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
+
+
+def laid_out(source: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: Any) -> Any:
+    """A new array of the given form that holds `source`: an array that broadcasts to it, or a number."""
+    made = empty(shape, dtype) if strides is None else _with_strides(shape, strides, dtype)
+    made[...] = source
+    return made
+
+
+def _with_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+    """Memory for an array of the given strides."""
+    if 0 in shape:
+        return empty(shape, dtype)
+    span = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) // dtype.itemsize + 1
+    return restride(empty((span,), dtype), shape, strides)
+
+
+def window(whole: Any, offset: int, shape: Any, strides: Any, dtype: Any, *, strides_of_whole: Any) -> Any:
+    """A view of the memory of an array whose strides were `strides_of_whole`: `offset` and `strides` are in bytes."""
+    if whole.strides != strides_of_whole:
+        whole = laid_out(whole, whole.shape, strides_of_whole, whole.dtype)
+    return _window(whole, offset, shape, strides, dtype)
+
+
+def _window(whole: Any, offset: int, shape: Any, strides: Any, dtype: Any) -> Any:
+    low, high = memory_bounds(whole)
+    unit = dtype.itemsize if not offset % dtype.itemsize and whole.dtype == dtype else 1
+    if unit == 1:
+        raw = restride(whole, (high - low,), (1,), _BYTE)
+        return restride(raw[offset:], shape, strides, dtype)
+    flat = restride(whole, ((high - low) // unit,), (unit,))
+    return restride(flat[offset // unit :], shape, strides)
+
+
+def written(
+    whole: Any, source: Any, offset: int, shape: Any, strides: Any, dtype: Any, *, strides_of_whole: Any
+) -> Any:
+    """A copy of `whole` in which a window holds `source`."""
+    made = laid_out(whole, whole.shape, strides_of_whole, whole.dtype)
+    _window(made, offset, shape, strides, dtype)[...] = source
+    return made
+
+
+def copied_results(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives copies of its results, each with memory of its own."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        if isinstance(made, (tuple, list)):
+            return tuple([laid_out(part, part.shape, None, part.dtype) for part in made])
+        return laid_out(made, made.shape, None, made.dtype)
+
+    return run
+
+
+_BYTE: Any = empty((0,), "uint8").dtype

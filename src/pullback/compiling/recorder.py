@@ -1,0 +1,401 @@
+"""Recorder: writes down what happens to arrays, as a Program.
+
+# Note [Recorded memory]
+Programs are functional, and tensors are not: they share memory and are written to. So the recorder knows memory by
+address. A Block is a piece of memory with the Value that it holds now. An array that a kernel is given lies in some
+block: it is that value, or a window of it. A write gives the block another value, made of the former one and what was
+written; windows are taken anew when they are next read. An array that lies in no block is new: it was made of nothing that
+the program depends on, and is a constant. Tensors that were there before the recording are inputs; one that was not
+found among what the function can reach (surroundings.py) stops the recording.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pullback.backend.array_module import as_array, memory_bounds, storage_of
+from pullback.backend.traced_array import TracedArray, plain, traced
+from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
+from pullback.compiling.program import Call, Program, Value
+from pullback.graph.source_lines import SourceLine, calling_line
+
+WINDOW, WRITTEN, LAID_OUT = "memory.window", "memory.written", "memory.laid_out"
+
+
+class Block:
+    """A piece of memory: the array that was first seen in it, and the Value that it holds now."""
+
+    __slots__ = ("high", "low", "place", "root", "value", "version", "windows")
+
+    def __init__(self, root: Any, value: Value, place: int | None = None) -> None:
+        self.root = root
+        self.low, self.high = memory_bounds(root)
+        self.value = value
+        self.version = 0
+        self.place = place
+        """Which input of the program it is, None if it is none."""
+        self.windows: dict[Any, Value] = {}
+
+
+class Stop:
+    """Why a function cannot be one program: what happened, and at which line."""
+
+    def __init__(self, reason: str, source: SourceLine | None) -> None:
+        self.reason = reason
+        self.source = source
+
+    def describe(self) -> str:
+        """The reason with its line."""
+        return self.reason if self.source is None else f"{self.reason}, at {self.source.describe()}"
+
+
+def value_of(array: Any, constant: Any = None) -> Value:
+    """The Value that describes an array."""
+    return Value(array.shape, array.dtype, array.strides, constant)
+
+
+class Recorder:
+    """What one call of a function does to arrays. See Notes [Recorded memory] and [Traced arrays]."""
+
+    def __init__(self, known_storage: set[int]) -> None:
+        self.program = Program([])
+        self.stops: list[Stop] = []
+        self.checks: list[Any] = []
+        self._known_storage = known_storage
+        self._thread = threading.get_ident()
+        self._open = True
+        self._inside = False
+        self._lows: list[int] = []
+        self._blocks: list[Block] = []
+        self._kept: list[Any] = []
+        self._computed: dict[Value, Any] = {}
+
+    def is_open(self) -> bool:
+        """Whether this thread records, and is not inside of a kernel that is recorded as a whole."""
+        return self._open and not self._inside and threading.get_ident() == self._thread
+
+    def close(self) -> None:
+        """End the recording: traced arrays are arrays like others from now on."""
+        self._open = False
+        self._kept.clear()
+
+    def stop(self, reason: str) -> None:
+        """Say that what happens now cannot be part of a program. The function goes on."""
+        self.stops.append(Stop(reason, calling_line()))
+
+    # Inputs and what becomes of memory.
+
+    def add_input(self, array: Any) -> Any:
+        """Make an array an input of the program; what to use in its place."""
+        value = value_of(array)
+        place = len(self.program.inputs)
+        self.program.inputs.append(value)
+        if array.size and not self._add_block(Block(array, value, place)):
+            self.stop("two arguments share memory")
+        return traced(array, self)
+
+    def _add_block(self, block: Block) -> bool:
+        """Enter a block; False if it overlaps one that is there."""
+        place = bisect.bisect_right(self._lows, block.low)
+        if place and self._blocks[place - 1].high > block.low:
+            return False
+        if place < len(self._blocks) and self._blocks[place].low < block.high:
+            return False
+        self._lows.insert(place, block.low)
+        self._blocks.insert(place, block)
+        return True
+
+    def _block_of(self, array: Any) -> Block | None:
+        low, high = memory_bounds(array)
+        place = bisect.bisect_right(self._lows, low)
+        if place:
+            block = self._blocks[place - 1]
+            if high <= block.high:
+                return block
+            if low < block.high:
+                self.stop("an array reaches past the memory that it was made from")
+        if place < len(self._blocks) and self._blocks[place].low < high:
+            self.stop("an array reaches past the memory that it was made from")
+        return None
+
+    def written_inputs(self) -> list[tuple[int, Value]]:
+        """The inputs whose memory was written to, with what it holds now."""
+        found = [b for b in self._blocks if b.place is not None and b.version]
+        return [(b.place, b.value) for b in found if b.place is not None]
+
+    def input_of(self, array: Any) -> int | None:
+        """Which input an array shares memory with."""
+        block = self._block_of(array) if array.size else None
+        return None if block is None else block.place
+
+    def block_of(self, array: Any) -> Block | None:
+        """The block in which an array lies."""
+        return self._block_of(array) if array.size else None
+
+    def computed(self, value: Value) -> Any:
+        """The array that held a value, if nothing was written to its memory since; else None."""
+        array = self._computed.get(value)
+        if array is None or not array.size:
+            return array
+        block = self._quiet_block_of(array)
+        return array if block is not None and not block.version else None
+
+    def read(self, array: Any) -> Value:
+        """The Value that an array holds now."""
+        if not array.size:
+            return value_of(array, plain(array))
+        block = self._block_of(array)
+        if block is None:
+            return self._constant(array)
+        if same_geometry(array, block.root):
+            return block.value
+        key = _key(array, block)
+        value = block.windows.get(key)
+        if value is None:
+            value = value_of(plain(array))
+            options = {"strides_of_whole": block.root.strides}
+            self._add_call(WINDOW, window, (block.value, *key), options, [value], is_view=True)
+            block.windows[key] = value
+            self._computed[value] = plain(array)
+        return value
+
+    def _constant(self, array: Any) -> Value:
+        if type(array) is TracedArray or id(storage_of(array)) in self._known_storage:
+            self.stop("a tensor is read that is reached in a way that cannot be followed")
+        array = plain(array)
+        value = value_of(array, laid_out(array, array.shape, array.strides, array.dtype))
+        if not self._add_block(Block(array, value)):
+            self.stop("an array shares a part of its memory with another")
+        return value
+
+    def write(self, target: Any, source: Any) -> None:
+        """Write `source`, an array or a number, to the memory of `target`."""
+        region = plain(target)
+        made = plain(source)
+        value = self.read(source) if hasattr(source, "dtype") and getattr(source, "shape", None) is not None else source
+        block = self._block_of(region) if region.size else None
+        if block is None and region.size:
+            self._constant(region)
+            block = self._block_of(region)
+        region[...] = made
+        if block is None:
+            return
+        new = value_of(block.root)
+        if same_geometry(region, block.root):
+            if isinstance(value, Value) and _same_form(value, new):
+                new = value
+            else:
+                facts = (new.shape, new.strides, new.dtype)
+                self._add_call(LAID_OUT, laid_out, (value, *facts), {}, [new])
+        else:
+            facts = _key(region, block)
+            options = {"strides_of_whole": block.root.strides}
+            self._add_call(WRITTEN, written, (block.value, value, *facts), options, [new])
+        block.value = new
+        block.version += 1
+        block.windows.clear()
+
+    def copy_to(self, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
+        """What NumPy's copyto does."""
+        if where is not True:
+            self.stop("NumPy's copyto writes where it cannot be followed")
+        self.write(target, source)
+
+    def see(self, array: Any) -> Any:
+        """A view that NumPy made of recorded memory: it is read when it is used."""
+        self._kept.append(array)
+        return traced(array, self)
+
+    # Calls.
+
+    def run(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *,
+        is_ordered: bool = False,
+    ) -> Any:  # fmt: skip
+        """Run a function of arrays and record it."""
+        arguments, options = self._described(args), self._described(kwargs)
+        plain_args, plain_kwargs = _plain(args), _plain(kwargs)
+        made = self._compute(function, plain_args, plain_kwargs)
+        return self._take(name, function, arguments, options, made, args, is_ordered)
+
+    def _compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        self._inside = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._inside = False
+
+    def run_drawing(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:  # fmt: skip
+        """Run a function that fills its first argument with random numbers: of that it reads the form alone."""
+        target = plain(args[0])
+        form = (target.shape, target.strides, target.dtype)
+        made = self.run(name, _filling(function), (*form, *args[1:]), kwargs, is_ordered=True)
+        self.write(args[0], made)
+        return args[0]
+
+    def run_writing(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        places: tuple[int, ...] = (0,), is_ordered: bool = False,
+    ) -> Any:  # fmt: skip
+        """Run a function that writes to the arrays at `places` of its arguments; it gives their number of new values."""
+        pure = _on_copies(function, places)
+        arguments, options = self._described(args), self._described(kwargs)
+        copies = [laid_out(plain(args[p]), args[p].shape, args[p].strides, args[p].dtype) for p in places]
+        given = list(_plain(args))
+        for place, copy in zip(places, copies, strict=True):
+            given[place] = copy
+        answer = self._compute(function, given, _plain(kwargs))
+        values = [value_of(copy) for copy in copies]
+        self._add_call(name, pure, arguments, options, values, is_ordered=is_ordered, is_single=False)
+        for place, copy, value in zip(places, copies, values, strict=True):
+            self._kept.append(copy)
+            if copy.size:
+                self._add_block(Block(copy, value))
+            self.write(args[place], copy)
+        return args[places[0]] if answer is not None and answer is given[places[0]] else answer
+
+    def _take(
+        self, name: str, function: Callable[..., Any], arguments: Any, options: Any, made: Any, args: Any, is_ordered: bool
+    ) -> Any:  # fmt: skip
+        is_single = not isinstance(made, (tuple, list))
+        parts = [made] if is_single else list(made)
+        if not all(hasattr(part, "dtype") for part in parts):
+            if _holds_values((arguments, options)) or is_ordered:
+                self.stop(f"{name} gives Python values that depend on a tensor")
+            return made
+        same = [_identical(part, args) for part in parts]
+        if is_single and same[0] is not None:
+            return same[0]
+        arrays = [as_array(part) for part in parts]
+        if any(part is not None for part in same) or self._overlap(arrays):
+            function, arrays = copied_results(function), [_copy(array) for array in arrays]
+        values = [value_of(array) for array in arrays]
+        blocks = [self._block_of(array) if array.size else None for array in arrays]
+        is_view = any(block is not None for block in blocks)
+        self._add_call(
+            name, function, arguments, options, values, is_view=is_view, is_ordered=is_ordered, is_single=is_single
+        )
+        results = []
+        for array, value, block in zip(arrays, values, blocks, strict=True):
+            self._computed[value] = array
+            if block is not None:
+                if not same_geometry(array, block.root):
+                    block.windows[_key(array, block)] = value
+            elif array.size and not self._add_block(Block(array, value)):
+                self.stop(f"results of {name} share a part of their memory")
+            results.append(traced(array, self))
+        return results[0] if is_single else type(made)(results) if type(made) in (tuple, list) else tuple(results)
+
+    def _overlap(self, arrays: list[Any]) -> bool:
+        """Whether new arrays share memory with each other, or reach past what is known."""
+        if len(arrays) < 2:
+            return False
+        bounds = sorted(memory_bounds(a) for a in arrays if a.size and self._quiet_block_of(a) is None)
+        return any(first[1] > second[0] for first, second in itertools.pairwise(bounds))
+
+    def _quiet_block_of(self, array: Any) -> Block | None:
+        low, high = memory_bounds(array)
+        place = bisect.bisect_right(self._lows, low)
+        block = self._blocks[place - 1] if place else None
+        return block if block is not None and high <= block.high else None
+
+    def _described(self, given: Any) -> Any:
+        """Arguments with Values in place of arrays."""
+        kind = type(given)
+        if kind is tuple or kind is list:
+            return kind([self._described(part) for part in given])
+        if kind is dict:
+            return {key: self._described(part) for key, part in given.items()}
+        if kind is TracedArray or _is_array(given):
+            return self.read(given)
+        return given
+
+    def _add_call(
+        self, name: str, function: Any, arguments: Any, options: Any, results: list[Value], *, is_view: bool = False,
+        is_ordered: bool = False, is_single: bool = True,
+    ) -> None:  # fmt: skip
+        if any(step < 0 for result in results for step in result.strides):
+            self.stop(f"{name} gives an array that goes backwards through memory")
+        call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)
+        call.source = calling_line()
+        self.program.calls.append(call)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, _ndarray)
+
+
+_ndarray: Any = TracedArray.__mro__[1]
+
+
+def _plain(value: Any) -> Any:
+    return plain(value)
+
+
+def _copy(array: Any) -> Any:
+    return laid_out(array, array.shape, None, array.dtype)
+
+
+def _key(array: Any, block: Block) -> tuple[Any, ...]:
+    array = plain(array)
+    offset = memory_bounds(array)[0] - block.low
+    return (offset, array.shape, array.strides, array.dtype)
+
+
+def _same_form(one: Value, other: Value) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and one.strides == other.strides
+
+
+def _identical(part: Any, args: Any) -> Any:
+    """The argument that a result is, itself."""
+    for given in args:
+        if type(given) is not TracedArray or type(part) is not _ndarray:
+            continue
+        if same_geometry(part, given) and _same_memory(part, given):
+            return given
+    return None
+
+
+def _same_memory(one: Any, other: Any) -> bool:
+    return bool(one.size) and memory_bounds(one) == memory_bounds(plain(other))
+
+
+def _holds_values(given: Any) -> bool:
+    if type(given) is Value:
+        return given.constant is None
+    if isinstance(given, (tuple, list)):
+        return any(_holds_values(part) for part in given)
+    return isinstance(given, dict) and any(_holds_values(part) for part in given.values())
+
+
+def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that fills an array as one that makes it."""
+
+    def run(shape: Any, strides: Any, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        made = laid_out(0, shape, strides, dtype)
+        function(made, *args, **kwargs)
+        return made
+
+    run.__name__ = getattr(function, "__name__", "draw")
+    return run
+
+
+def _on_copies(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
+    """A function that writes to arguments as one that gives new arrays."""
+
+    def run(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        given = list(args)
+        for place in places:
+            array = args[place]
+            given[place] = laid_out(array, array.shape, array.strides, array.dtype)
+        function(*given, **kwargs)
+        return tuple([given[place] for place in places])
+
+    run.__name__ = f"{getattr(function, '__name__', 'function')}_on_copies"
+    return run

@@ -1,0 +1,34 @@
+"""Arguments and results as flat lists: nested tuples, lists and dictionaries, taken apart and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.tensor.size import Size
+
+Build = Callable[[list[Any]], Any]
+
+
+def flatten(value: Any, leaves: list[Any]) -> Any:
+    """Append the leaves of `value`; what describes its structure, comparable and hashable."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return (kind, *[flatten(part, leaves) for part in value])
+    if kind is dict:
+        return (dict, tuple(value), *[flatten(part, leaves) for part in value.values()])
+    if isinstance(value, tuple) and kind is not Size and hasattr(kind, "_fields"):
+        return (kind, *[flatten(part, leaves) for part in value])
+    leaves.append(value)
+    return None
+
+
+def unflatten(structure: Any, leaves: Any) -> Any:
+    """The value that `flatten` took apart; `leaves` is an iterator."""
+    if structure is None:
+        return next(leaves)
+    kind = structure[0]
+    if kind is dict:
+        return {key: unflatten(part, leaves) for key, part in zip(structure[1], structure[2:], strict=True)}
+    parts = [unflatten(part, leaves) for part in structure[1:]]
+    return kind(parts) if kind is tuple or kind is list else kind(*parts)

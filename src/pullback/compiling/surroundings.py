@@ -1,0 +1,234 @@
+"""Surroundings: what a function can reach beside its arguments, and whether that is as it was.
+
+From a function one comes to its closure, its defaults, the globals that its code names, and to what these hold: modules and
+their parameters, optimizers and their state, containers, objects and the classes that users wrote. The tensors found are
+inputs of the program; everything else is compared by identity (numbers and strings by value) before Python is skipped.
+After a recording the same comparison finds what the function itself changed, which skipping it would lose.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import os
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pullback.backend.array_module import is_array, storage_of
+from pullback.graph.source_lines import PACKAGE
+from pullback.tensor.tensor import Tensor, TensorBase
+
+LIMIT = 50_000
+"""More objects than this are not followed."""
+_ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), slice, range, types.BuiltinFunctionType)
+_ITERATORS: Any = (types.GeneratorType, type(iter([])), type(iter(())), type(iter({})), itertools.count, itertools.cycle,
+              enumerate, zip, map, filter)  # fmt: skip
+LIBRARY = tuple({os.path.dirname(os.__file__) + os.sep, sys.prefix + os.sep, sys.base_prefix + os.sep})
+_same = operator.is_
+
+
+class Place:
+    """Something that holds values: a dictionary, a list, a cell, or named parts of one."""
+
+    __slots__ = ("holder", "keys", "name", "read", "values")
+
+    def __init__(self, holder: Any, name: str, read: Callable[[Any], Iterable[Any]], keys: Any = None) -> None:
+        self.holder = holder
+        self.name = name
+        self.read = read
+        self.keys = keys
+        self.values = list(read(holder))
+
+    def is_as_it_was(self) -> bool:
+        """Whether it holds what it held: the same objects, equal numbers and strings."""
+        try:
+            now = list(self.read(self.holder))
+        except (KeyError, ValueError, AttributeError):
+            return False
+        if len(now) != len(self.values):
+            return False
+        if self.keys is not None and not all(map(_is_equal, self.holder, self.keys)):
+            return False
+        if all(map(_same, now, self.values)):
+            return True
+        if not all(map(_is_equal, now, self.values)):
+            return False
+        self.values = now
+        return True
+
+    def describe(self) -> str:
+        """Where, and under which name, something else stands now."""
+        now = list(self.read(self.holder)) if self.holder is not None else []
+        if self.keys is not None:
+            before = dict(zip(self.keys, self.values, strict=True))
+            after = dict(zip(list(self.holder), now, strict=True))
+            changed = [k for k in {**before, **after} if k not in before or k not in after or before[k] is not after[k]]
+            if changed:
+                key = changed[0]
+                named = key if isinstance(key, _ATOMS) else type(key).__name__
+                return f"{self.name}.{key}" if isinstance(key, str) else f"{self.name}[{named!r}]"
+        return self.name
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    return type(one) is type(other) and isinstance(one, _ATOMS) and bool(one == other)
+
+
+class Surroundings:
+    """The places that a function can reach, the tensors in them, and memory that is not a tensor's."""
+
+    def __init__(self, *roots: Any) -> None:
+        self.places: list[Place] = []
+        self.tensors: dict[int, Tensor] = {}
+        self.storage: set[int] = set()
+        self.problem: str | None = None
+        self._seen: set[int] = set()
+        self._pending: deque[tuple[Any, str]] = deque((root, "the function") for root in roots)
+        self._kept: list[Any] = []
+        while self._pending and self.problem is None:
+            self._visit(*self._pending.popleft())
+
+    def changed(self) -> Place | None:
+        """A place that is not as it was."""
+        for place in self.places:
+            if not place.is_as_it_was():
+                return place
+        return None
+
+    def is_as_it_was(self) -> bool:
+        """Whether every place holds what it held."""
+        return all(map(Place.is_as_it_was, self.places))
+
+    def _visit(self, value: Any, name: str) -> None:
+        if isinstance(value, _ATOMS) or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        self._kept.append(value)
+        if len(self._seen) > LIMIT:
+            self.problem = f"the function can reach more than {LIMIT} objects"
+        elif isinstance(value, TensorBase):
+            self._visit_tensor(value, name)
+        elif isinstance(value, Mapping) and isinstance(value, dict):
+            self._hold(value, name, dict.values, list(value))
+        elif isinstance(value, (list, deque, set)):
+            self._hold(value, name, list)
+        elif isinstance(value, (tuple, frozenset)):
+            self._follow(value, name)
+        elif isinstance(value, types.FunctionType):
+            self._visit_function(value)
+        elif isinstance(value, types.MethodType):
+            self._follow((value.__self__, value.__func__), name)
+        elif isinstance(value, functools.partial):
+            self._follow((value.func, value.args, value.keywords), name)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._follow((value.__func__,), name)
+        elif isinstance(value, property):
+            self._follow((value.fget, value.fset), name)
+        elif hasattr(type(value), "followed_by_compile"):
+            self._follow(value.followed_by_compile(), name)
+        elif isinstance(value, _ITERATORS):
+            self.problem = f"{name} holds an iterator, which each call would move on"
+        elif is_array(value):
+            self.storage.add(id(storage_of(value)))
+        elif isinstance(value, type):
+            if is_users(value):
+                self._hold(vars(value), value.__name__, _plain_entries, None)
+                self._follow(value.__mro__[1:], name)
+        elif not isinstance(value, types.ModuleType):
+            self._visit_object(value, name)
+
+    def _visit_tensor(self, tensor: Any, name: str) -> None:
+        self.tensors[id(tensor)] = tensor
+        if type(tensor).__module__.startswith("pullback"):
+            if tensor._grad is not None:
+                self._follow((tensor._grad,), f"{name}.grad")
+            return
+        self._visit_object(tensor, name)
+
+    def _visit_object(self, value: Any, name: str) -> None:
+        attributes = getattr(value, "__dict__", None)
+        title = type(value).__name__
+        if isinstance(attributes, dict):
+            self._hold(attributes, title, dict.values, list(attributes))
+        for cls in type(value).__mro__:
+            for slot in cls.__dict__.get("__slots__", ()) if is_users(cls) else ():
+                if hasattr(value, slot):
+                    self._hold(value, f"{title}.{slot}", _slot_reader(slot))
+        self._follow((type(value),), name)
+
+    def _visit_function(self, function: types.FunctionType) -> None:
+        for cell, variable in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
+            if id(cell) not in self._seen:
+                self._seen.add(id(cell))
+                self._hold(cell, variable, _cell_contents)
+        self._follow(
+            (function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", None)), "defaults"
+        )
+        if not function.__code__.co_filename.startswith(PACKAGE):
+            self._hold(function, function.__name__, _code_of)
+            if not function.__code__.co_filename.startswith(LIBRARY):
+                self._visit_globals(function.__globals__, function.__code__)
+
+    def _visit_globals(self, scope: dict[str, Any], code: types.CodeType) -> None:
+        names = set(code.co_names)
+        for name in code.co_names:
+            if name not in scope:
+                continue
+            value = scope[name]
+            self._hold(scope, f"the global {name}", operator.itemgetter(name), single=True)
+            if isinstance(value, types.ModuleType) and is_users_module(value):
+                for attribute in names & vars(value).keys():
+                    self._hold(vars(value), f"{name}.{attribute}", operator.itemgetter(attribute), single=True)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._visit_globals(scope, constant)
+
+    def _hold(self, holder: Any, name: str, read: Any, keys: Any = None, *, single: bool = False) -> None:
+        place = Place(holder, name, (lambda h: (read(h),)) if single else read, keys)
+        self.places.append(place)
+        self._follow(place.values, name)
+
+    def _follow(self, values: Iterable[Any], name: str) -> None:
+        for value in values:
+            if not isinstance(value, _ATOMS):
+                self._pending.append((value, name))
+
+
+def is_users(cls: type) -> bool:
+    """Whether a class was written by the user, and not for Python's library, NumPy or this package."""
+    module = sys.modules.get(cls.__module__)
+    return module is not None and is_users_module(module)
+
+
+def is_users_module(module: Any) -> bool:
+    """Whether a module is the user's own."""
+    name, file = module.__name__, getattr(module, "__file__", None)
+    if name == "__main__" or (
+        file is None and name not in sys.builtin_module_names and not hasattr(module, "__path__")
+    ):
+        return True
+    return file is not None and not file.startswith((PACKAGE, *LIBRARY)) and not name.startswith("pullback.")
+
+
+def _cell_contents(cell: Any) -> tuple[Any, ...]:
+    return (cell.cell_contents,)
+
+
+def _code_of(function: Any) -> tuple[Any, ...]:
+    return (function.__code__,)
+
+
+def _slot_reader(slot: str) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda holder: (getattr(holder, slot, None),)
+
+
+def _plain_entries(entries: Any) -> list[Any]:
+    """What a class holds, without what Python itself keeps in it."""
+    return [value for name, value in entries.items() if not (name.startswith("__") and name.endswith("__"))
+            or name in ("__call__", "__init__", "__getattr__", "__getitem__")]  # fmt: skip
