@@ -79,36 +79,72 @@ def load_sentence(load: dict[str, Any]) -> str:
     )
 
 
+LEFT, WIDTH, HEIGHT, VALUES = 330, 420, 20, 56
+"""Of the plot: the room for names, the length and height of a bar's row, the room for values."""
+LOWEST, HIGHEST = 0.04, 4.0
+SECTIONS = {
+    "time": "time relative to PyTorch eager",
+    "memory": "peak memory relative to PyTorch eager",
+    "size": "size on disk relative to PyTorch",
+    "instructions": "instructions relative to PyTorch eager",
+}
+
+
 def plot(rows: list[Row]) -> str:
-    """The ratios as bars on a logarithmic axis, as an SVG picture; the thin line across a bar is its goal."""
-    left, width, height = 330, 420, 20
-    low, high = math.log(0.05), math.log(4)
+    """The ratios as bars on a logarithmic axis, as an SVG picture: a section for each thing that is measured.
 
-    def place(ratio: float) -> float:
-        return left + width * (min(max(math.log(ratio), low), high) - low) / (high - low)
+    Values stand in a column of their own, so that the marks of goals do not run through them.
+    """
+    parts, y = _legend(), 48
+    for measures, title in SECTIONS.items():
+        section = [row for row in rows if row["measures"] == measures]
+        if section:
+            parts += _section(title, section, y)
+            y += HEIGHT * (len(section) + 3)
+    size = f'width="{LEFT + WIDTH + VALUES + 16}" height="{y - 12}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
+    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>", ""])
 
-    bottom = 30 + height * len(rows)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{bottom + 30}" '
-        'font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="14">time (or memory, size) relative to PyTorch eager; shorter is better</text>',
+
+def _place(ratio: float) -> float:
+    """Where a ratio stands on the axis."""
+    share = math.log(min(max(ratio, LOWEST), HIGHEST) / LOWEST) / math.log(HIGHEST / LOWEST)
+    return LEFT + WIDTH * share
+
+
+def _colour(ratio: float) -> str:
+    return "#c0504d" if ratio > 1 else "#4f81bd"
+
+
+def _legend() -> list[str]:
+    x = LEFT
+    return [
+        f'<rect x="{x}" y="8" width="16" height="12" fill="{_colour(0.5)}"/>',
+        f'<text x="{x + 22}" y="18">less than PyTorch</text>',
+        f'<rect x="{x + 140}" y="8" width="16" height="12" fill="{_colour(2)}"/><text x="{x + 162}" y="18">more</text>',
+        f'<path d="M{x + 216},6 v16" stroke="black" stroke-width="2"/><text x="{x + 224}" y="18">goal</text>',
+        f'<text x="{x + 276}" y="18" fill="#555">shorter is better</text>',
     ]
+
+
+def _section(title: str, rows: list[Row], top: int) -> list[str]:
+    """One set of bars with its title and axis."""
+    bottom = top + 8 + HEIGHT * len(rows)
+    parts = [f'<text x="{LEFT}" y="{top}" font-weight="bold">{title}</text>']
     for tick in (0.05, 0.1, 0.2, 0.5, 1, 2, 4):
-        x, colour = place(tick), "#333" if tick == 1 else "#ddd"
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="22" y2="{bottom}" stroke="{colour}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+        x, colour = _place(tick), "#333" if tick == 1 else "#ddd"
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top + 6}" y2="{bottom}" stroke="{colour}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="middle" fill="#555">{tick:g}</text>')
     for nr, row in enumerate(rows):
-        y = 26 + height * nr
-        end, goal = place(row["ratio"]), place(row["goal"])
-        colour = "#c0504d" if row["ratio"] > 1 else "#4f81bd"
+        y = top + 10 + HEIGHT * nr
+        length, goal = _place(row["ratio"]) - LEFT, _place(row["goal"])
         parts += [
-            f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{row["workload"]}</text>',
-            f'<rect x="{left}" y="{y}" width="{end - left:.1f}" height="{height - 5}" fill="{colour}"/>',
-            f'<line x1="{goal:.1f}" x2="{goal:.1f}" y1="{y - 2}" y2="{y + height - 3}" stroke="#000" stroke-width="2"/>',
-            f'<text x="{end + 4:.1f}" y="{y + 12}">{row["ratio"]:.2f}</text>',
+            f'<text x="{LEFT - 6}" y="{y + 12}" text-anchor="end">{row["workload"]}</text>',
+            f'<rect x="{LEFT}" y="{y}" width="{length:.1f}" height="{HEIGHT - 5}" fill="{_colour(row["ratio"])}"/>',
+            f'<line x1="{goal:.1f}" x2="{goal:.1f}" y1="{y - 2}" y2="{y + HEIGHT - 3}" stroke="#000" stroke-width="2"/>',
+            f'<text x="{LEFT + WIDTH + VALUES}" y="{y + 12}" text-anchor="end">{row["ratio"]:.2f}</text>',
         ]
-    return "\n".join([*parts, "</svg>", ""])
+    return parts
 
 
 def document(results: dict[str, Any], template: Path) -> str:

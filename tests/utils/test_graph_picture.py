@@ -139,3 +139,55 @@ def test_the_tree_shows_saved_values_and_source_lines() -> None:
     text = graph_tree(y, {"x": x}, show_saved=True)
     assert "test_graph_picture.py:" in text
     assert "self=tensor (2,)" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_no_line_of_a_tree_is_wider_than_the_terminal(width: int) -> None:
+    import pullback
+
+    x = y = pullback.ones(2, requires_grad=True)
+    for _ in range(50):
+        y = (y * x).relu() + y
+    text = graph_tree(y, {"x": x}, max_depth=1000, width=width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum("ReluBackward0" in line for line in lines) == 50
+    assert {f"[{n}]" for n in range(1, 4)} <= {word for line in lines for word in line.split()}
+
+
+def test_a_tree_follows_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = FakeNode("AccumulateGrad", variable=tensor(1))
+    for _ in range(50):
+        node = FakeNode("MulBackward0", node)
+    monkeypatch.setenv("COLUMNS", "70")
+    assert max(map(len, graph_tree(tensor(1, grad_fn=node)).splitlines())) <= 70
+
+
+def test_a_linear_layer_reads_as_what_it_is() -> None:
+    import pullback
+
+    layer = pullback.nn.Linear(2, 3)
+    y = layer(pullback.ones(4, 2))
+    assert graph_tree(y, layer).splitlines() == ["Linear: AddmmBackward0 (4, 3)", "├── bias (3,)", "└── weight (3, 2)"]
+    assert [box.lines[0] for box in read_graph(y, layer).boxes] == [
+        "output",
+        "Linear: AddmmBackward0",
+        "bias",
+        "weight",
+    ]
+    assert '"TBackward0' in make_dot(y, show_attrs=True).source  # its steps, where what they saved is shown
+
+
+def test_graphviz_draws_what_is_rendered(tmp_path: Path) -> None:
+    import shutil
+
+    import pullback
+
+    if shutil.which("dot") is None:
+        pytest.skip("Graphviz's program dot is not installed")
+    layer = pullback.nn.Linear(2, 3)
+    drawing = make_dot(
+        layer(pullback.ones(4, 2)).sum(), dict(layer.named_parameters()), show_attrs=True, show_saved=True
+    )
+    assert Path(drawing.render("graph", tmp_path, format="png")).read_bytes().startswith(b"\x89PNG")
+    assert Path(drawing.render("graph", tmp_path)).suffix == ".pdf"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -16,6 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from pullback.graph.node import Node
 from pullback.graph.source_lines import place_of
 from pullback.utils.drawing import Drawing, make_dot_from_trace, resize_graph
+from pullback.utils.graph_reading import Params, inputs_of, layer_of, names_of
 from pullback.utils.layered_layout import lay_out
 
 __all__ = [
@@ -23,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 Kind: TypeAlias = Literal["leaf", "operation", "output", "saved"]
-Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Any | None
 
 COLOURS: dict[Kind, tuple[str, str]] = {
     "leaf": ("#dbeafe", "#3b82f6"),
@@ -31,6 +32,8 @@ COLOURS: dict[Kind, tuple[str, str]] = {
     "output": ("#dcfce7", "#22c55e"),
     "saved": ("#ffedd5", "#f97316"),
 }
+LABEL_ROOM = 36
+"""So many characters of a tree's line are for the label: most fit."""
 CHARACTER_WIDTH, LINE_HEIGHT, PADDING, MARGIN = 7.0, 16.0, 10.0, 16.0
 
 
@@ -75,10 +78,16 @@ class Detail:
     saved_tensors: bool = False
     max_characters: int = 50
 
+    def inputs_of(self, node: GraphNode) -> list[Any]:
+        """The nodes that lead to this one; a layer is shown whole unless what its steps saved is asked for."""
+        if self.attributes or self.saved_tensors:
+            return [following for following, _ in node.next_functions if following is not None]
+        return inputs_of(node)
+
 
 def read_graph(tensors: Any, params: Params = None, detail: Detail | None = None) -> GraphPicture:
     """Read the graph behind one tensor or several; `params` names its leaves, as a mapping, pairs or a module."""
-    names = _names_of(params)
+    names = names_of(params)
     detail = detail or Detail()
     picture = GraphPicture()
     positions: dict[GraphNode, int] = {}
@@ -92,8 +101,7 @@ def read_graph(tensors: Any, params: Params = None, detail: Detail | None = None
         node, consumer = waiting.pop()
         if node not in positions:
             positions[node] = _add_node(picture, node, names, detail)
-            inputs = [following for following, _ in node.next_functions if following is not None]
-            waiting.extend((following, positions[node]) for following in reversed(inputs))
+            waiting.extend((following, positions[node]) for following in reversed(detail.inputs_of(node)))
         picture.arrows.append((positions[node], consumer))
     return picture
 
@@ -112,7 +120,8 @@ def _add_node(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], 
 
 def _add_operation(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], detail: Detail) -> int:
     saved = _saved_values(node) if detail.attributes or detail.saved_tensors else []
-    lines = [node.name(), *_node_shape(node), *_node_place(node)]
+    name = node.name() if detail.attributes or detail.saved_tensors else _shown_name(node)
+    lines = [name, *_node_shape(node), *_node_place(node)]
     if detail.attributes:
         lines += [f"{name} = {_value_text(value)}"[: detail.max_characters] for name, value in saved]
     position = picture.add(Box(tuple(lines), "operation"))
@@ -141,14 +150,9 @@ def _value_text(value: Any) -> str:
     return f"tensor {_shape_text(value)}" if hasattr(value, "grad_fn") else str(value)
 
 
-def _names_of(params: Params) -> dict[int, str]:
-    if params is None:
-        return {}
-    if hasattr(params, "named_parameters"):
-        pairs = params.named_parameters()
-    else:
-        pairs = params.items() if isinstance(params, Mapping) else params
-    return {id(tensor): name for name, tensor in pairs}
+def _shown_name(node: GraphNode) -> str:
+    layer = layer_of(node)
+    return f"{layer}: {node.name()}" if layer else node.name()
 
 
 def _short_name(node: GraphNode) -> str:
@@ -172,11 +176,14 @@ def _node_place(node: GraphNode) -> tuple[str, ...]:
     return () if place is None else (f"{Path(place[0]).name}:{place[1]}",)
 
 
-def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60, *, show_saved: bool = False) -> str:
+def graph_tree(
+    tensor: Any, params: Params = None, max_depth: int = 60, *, show_saved: bool = False, width: int | None = None
+) -> str:
     """Return the graph behind `tensor` as indented text; a node met again is only named.
 
-    What lies deeper than `max_depth` is left out. `show_saved` adds what each node saved for its backward. Nodes that
-    were recorded under `autograd.graph.record_source_lines()` or anomaly mode are shown with their source line.
+    What lies deeper than `max_depth` is left out. `show_saved` adds what each node saved for its backward. Nodes are shown
+    with their source line where it was recorded (`autograd.graph.record_source_lines`). No line is longer than `width`,
+    which is that of the terminal: what would be goes on below, under a number.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
@@ -186,37 +193,90 @@ def graph_tree(tensor: Any, params: Params = None, max_depth: int = 60, *, show_
         ├── x (3,)
         └── x (3,) (seen above)
     """
+    names = names_of(params)
     if tensor.grad_fn is None:
-        return f"{_names_of(params).get(id(tensor), 'leaf')} {_shape_text(tensor)}"
-    names = _names_of(params)
-    lines: list[str] = []
-    seen: set[GraphNode] = set()
-    waiting: list[tuple[GraphNode, str, str]] = [(tensor.grad_fn, "", "")]
-    while waiting:
-        node, first_indent, indent = waiting.pop()
-        if len(indent) > 4 * max_depth:
-            lines.append(first_indent + "...")
-            continue
-        label = _tree_label(node, names)
-        if show_saved and node not in seen:
-            label += "".join(f"  {name}={_value_text(value)}" for name, value in _saved_values(node))
-        lines.append(first_indent + label + (" (seen above)" if node in seen else ""))
-        if node in seen:
-            continue
-        seen.add(node)
-        inputs = [following for following, _ in node.next_functions if following is not None]
-        for position, following in reversed(list(enumerate(inputs))):
-            is_last = position == len(inputs) - 1
-            branch, continued = ("└── ", "    ") if is_last else ("├── ", "│   ")
-            waiting.append((following, indent + branch, indent + continued))
-    return "\n".join(lines)
+        return f"{names.get(id(tensor), 'leaf')} {_shape_text(tensor)}"
+    tree = _Tree(names, max_depth, show_saved, shutil.get_terminal_size().columns if width is None else width)
+    tree.add(tensor.grad_fn)
+    return "\n".join(tree.lines)
 
 
-def _tree_label(node: GraphNode, names: Mapping[int, str]) -> str:
-    leaf = getattr(node, "variable", None)
-    if leaf is not None:
-        return f"{names.get(id(leaf), 'leaf')} {_shape_text(leaf)}"
-    return " ".join((node.name(), *_node_shape(node), *_node_place(node)))
+@dataclass
+class _Tree:
+    """The lines of a tree while they are written."""
+
+    names: Mapping[int, str]
+    max_depth: int
+    show_saved: bool
+    width: int
+    lines: list[str] = field(default_factory=list)
+    seen: set[GraphNode] = field(default_factory=set)
+    continued: dict[GraphNode, int] = field(default_factory=dict)
+    """Nodes that go on below, with their numbers."""
+
+    def add(self, root: GraphNode) -> None:
+        """Write the tree below a node, then the parts that found no room."""
+        self._add_part(root, "", 0)
+        for number, (node, depth) in enumerate(self._parts, 1):  # the list grows while it is read
+            self._add_part(node, f"[{number}] ", depth)
+
+    def __post_init__(self) -> None:
+        self._parts: list[tuple[GraphNode, int]] = []
+
+    def _add_part(self, root: GraphNode, mark: str, first_depth: int) -> None:
+        waiting: list[tuple[GraphNode, str, str, int]] = [(root, mark, "", first_depth)]
+        while waiting:
+            node, first_indent, indent, depth = waiting.pop()
+            if depth > self.max_depth:
+                self.lines.append(first_indent + "...")
+                continue
+            inputs = self._inputs_of(node)
+            if node in self.seen:
+                self._write(first_indent + self._label(node) + " (seen above)")
+                continue
+            if indent and inputs and self._is_full(indent, node):
+                self.lines.append(first_indent + f"goes on at [{self._number(node, depth)}]")
+                continue
+            self.seen.add(node)
+            self._write_node(node, first_indent, indent + ("│   " if inputs else "    "))
+            for position, following in reversed(list(enumerate(inputs))):
+                is_last = position == len(inputs) - 1
+                branch, straight = ("└── ", "    ") if is_last else ("├── ", "│   ")
+                waiting.append((following, indent + branch, indent + straight, depth + 1))
+
+    def _inputs_of(self, node: GraphNode) -> list[Any]:
+        return Detail(attributes=self.show_saved).inputs_of(node)
+
+    def _label(self, node: GraphNode) -> str:
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            return f"{self.names.get(id(leaf), 'leaf')} {_shape_text(leaf)}"
+        name = node.name() if self.show_saved else _shown_name(node)
+        return " ".join((name, *_node_shape(node), *_node_place(node)))
+
+    def _write(self, line: str) -> None:
+        self.lines.append(line if len(line) <= self.width else line[: self.width - 1] + "…")
+
+    def _write_node(self, node: GraphNode, first_indent: str, indent: str) -> None:
+        """The line of a node, and what it saved: beside it where that fits, otherwise below."""
+        line = first_indent + self._label(node)
+        saved = [f"  {name}={_value_text(value)}" for name, value in _saved_values(node)] if self.show_saved else []
+        for text in saved:
+            if len(line + text) > self.width:
+                self._write(line)
+                line = indent
+            line += text
+        self._write(line)
+
+    def _is_full(self, indent: str, node: GraphNode) -> bool:
+        """Whether there is no room for the node or its inputs; a node that waits below stays there."""
+        return node in self.continued or len(indent) + LABEL_ROOM + 4 > self.width
+
+    def _number(self, node: GraphNode, depth: int) -> int:
+        if node not in self.continued:
+            self._parts.append((node, depth))
+            self.continued[node] = len(self._parts)
+        return self.continued[node]
 
 
 def svg_text(picture: GraphPicture) -> str:

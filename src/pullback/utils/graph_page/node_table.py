@@ -6,7 +6,7 @@ A fused node (Note [Fused nodes]) stays one row, as the layer that it is: a line
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,9 @@ from pullback.graph import source_lines
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import PackedTensor, SavedList
 from pullback.tensor.tensor import Tensor
+from pullback.utils.graph_reading import Params, inputs_of, label_of, names_of
 
-__all__ = ["Row", "Saved", "inputs_of", "label_of", "names_of", "read_table", "saved_by"]
-
-FUSED_LABELS = {"linear_node": "Linear", "matmul_node": "Matmul", "outer_node": "Outer"}
+__all__ = ["Row", "Saved", "read_table", "saved_by"]
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Row:
     sequence_nr: int = -1
 
 
-def read_table(tensors: Sequence[Tensor], params: Any = None) -> list[Row]:
+def read_table(tensors: Sequence[Tensor], params: Params = None) -> list[Row]:
     """Read the graph behind `tensors`: first their own rows, then nodes from the outputs to the leaves.
 
     `params` names leaves and tells which module each belongs to: a module, a mapping or pairs.
@@ -75,34 +74,6 @@ def read_table(tensors: Sequence[Tensor], params: Any = None) -> list[Row]:
             waiting.extend((following, rows[-1]) for following in reversed(inputs_of(node)))
         consumer.inputs.append(positions[node])
     return rows
-
-
-def inputs_of(node: Any) -> list[Any]:
-    """The nodes that a node sends gradients to; a fused node is not taken apart for it."""
-    if not getattr(node, "fused", ""):
-        return [following for following, _ in node.next_functions if following is not None]
-    extra = node.extra
-    edges = node.next_edges if extra is None or extra.outer is None else extra.fused_edges
-    return [edge[0] for edge in edges if edge is not None]
-
-
-def label_of(node: Any) -> str:
-    """What a person calls the operation: `Linear`, `Relu`, the name of a custom Function's class."""
-    fused = FUSED_LABELS.get(getattr(node, "fused", ""))
-    name: str = node.name().rpartition("::")[2]
-    return fused or name.rpartition("Backward")[0] or name
-
-
-def names_of(params: Any) -> dict[int, str]:
-    """Names by the identity of tensors, from a module, a mapping or pairs."""
-    pairs: Iterable[tuple[str, Any]]
-    if params is None:
-        return {}
-    if hasattr(params, "named_parameters"):
-        pairs = params.named_parameters()
-    else:
-        pairs = params.items() if isinstance(params, Mapping) else params
-    return {id(tensor): name for name, tensor in pairs}
 
 
 def _row_of(node: Any, names: Mapping[int, str]) -> Row:
