@@ -17,7 +17,17 @@ from pathlib import Path
 PACKAGE = "pullback"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("typing", "errors", "version", "torch_version", "missing_names", "torch_places", "source_text", "report"),
+    (
+        "typing",
+        "errors",
+        "version",
+        "torch_version",
+        "missing_names",
+        "torch_places",
+        "source_text",
+        "progress",
+        "report",
+    ),
     ("native", "rules", "expressions"),
     ("backend",),
     ("modes", "kernels"),

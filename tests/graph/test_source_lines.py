@@ -247,8 +247,8 @@ def test_pictures_show_the_lines() -> None:
     x = pullback.ones(2, requires_grad=True)
     with record_source_lines():
         y = (x * 3).sum()
-    assert f" {HERE}:" in graph_tree(y)
-    assert f"{HERE}:" in make_dot(y).source
+    assert f" {HERE}:" in graph_tree(y, show_lines=True)
+    assert f"{HERE}:" in make_dot(y, show_attrs=True).source
 
 
 @record_source_lines()

@@ -136,7 +136,7 @@ def test_the_tree_shows_saved_values_and_source_lines() -> None:
         warnings.simplefilter("ignore")
         with pullback.autograd.detect_anomaly():
             y = (x * x).sum()
-    text = graph_tree(y, {"x": x}, show_saved=True)
+    text = graph_tree(y, {"x": x}, show_saved=True, show_lines=True)
     assert "test_graph_picture.py:" in text
     assert "self=tensor (2,)" in text
 

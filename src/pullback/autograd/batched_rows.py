@@ -28,6 +28,7 @@ from pullback.graph.saved_tensor import PackedTensor
 from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
+from pullback.progress import track
 from pullback.tensor.tensor import Tensor
 
 LEAST_ROWS = 6
@@ -49,7 +50,8 @@ def rows_at_once(output: Any, inputs: Sequence[Any], *, create_graph: bool) -> l
     if chunk < LEAST_ROWS:
         return None
     parts = []
-    for start in range(0, count, chunk):
+    starts = range(0, count, chunk)
+    for start in track(starts, len(starts), "chunks of the Jacobian"):
         basis = _unit_rows(output, start, min(chunk, count - start))
         try:
             part = _batched_gradients(output, inputs, basis, create_graph)

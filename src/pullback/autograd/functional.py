@@ -12,6 +12,7 @@ from pullback.autograd.grad_mode import enable_grad
 from pullback.autograd.symmetric_hessian import are_finite, has_symmetric_hessian
 from pullback.creation import ones, zeros, zeros_like
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.progress import track
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -294,7 +295,7 @@ def _row_by_row(output: Any, number: int, inputs: tuple[Any, ...], create_graph:
     """For each input, the gradients of the elements of an output, each by a pass of its own."""
     columns: list[list[Any]] = [[] for _ in inputs]
     flat = output.reshape(-1)
-    for position in range(output.numel()):
+    for position in track(range(output.numel()), output.numel(), "rows of the Jacobian"):
         grads = _gradients([flat[position]], inputs, None if not output.is_complex() else [_ones_like(flat[0])],
                            create_graph=create_graph)  # fmt: skip
         for index, (grad, x) in enumerate(zip(grads, inputs, strict=True)):

@@ -239,7 +239,7 @@ class record_source_lines(contextlib.ContextDecorator):
     >>> x = pullback.ones(3, requires_grad=True)
     >>> with record_source_lines():
     ...     y = (x * x).sum()
-    >>> print(graph_tree(y, {"x": x}).splitlines()[0])
+    >>> print(graph_tree(y, {"x": x}, show_lines=True).splitlines()[0])
     SumBackward0 () <doctest ...
     """
 

@@ -15,6 +15,7 @@ from typing import Any
 from pullback.autograd import forward_ad
 from pullback.autograd.differentiation import grad as _grad
 from pullback.creation import zeros, zeros_like
+from pullback.progress import track
 
 Function = Callable[[], Sequence[Any]]
 
@@ -60,7 +61,7 @@ def numerical_jacobian(function: Function, input: Any, eps: float, axes: Sequenc
     import pullback.functions as F
 
     rows: list[list[Any]] = []
-    for index in range(input.numel()):
+    for index in track(range(input.numel()), input.numel(), "finite differences"):
         where = f" on index {_position(index, tuple(input.shape))}"
         found = [central_difference(function, input, unit_vector(input, index, axis), eps, where) for axis in axes]
         along = found[0] if len(axes) == 1 else [a + 1j * b for a, b in zip(*found, strict=True)]
@@ -83,7 +84,8 @@ def backward_jacobian(output: Any, inputs: Sequence[Any]) -> list[Any]:
     """The Jacobian of a real output with respect to each input, a pass for each element."""
     import pullback.functions as F
 
-    rows = [vector_jacobian(output, inputs, unit_vector(output, index)) for index in range(output.numel())]
+    indices = track(range(output.numel()), output.numel(), "backward passes")
+    rows = [vector_jacobian(output, inputs, unit_vector(output, index)) for index in indices]
     matrices = []
     for number, x in enumerate(inputs):
         columns = [(zeros_like(x) if row[number] is None else row[number]).detach().reshape(-1) for row in rows]
@@ -112,7 +114,7 @@ def forward_jacobian(
 
     x = inputs[position]
     rows = []
-    for index in range(x.numel()):
+    for index in track(range(x.numel()), x.numel(), "forward passes"):
         tangents = {i: zeros_like(inputs[i]).detach() for i in positions}
         tangents[position] = unit_vector(x, index, axis)
         pairs = tangents_of(function, inputs, tangents)

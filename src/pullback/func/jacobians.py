@@ -14,6 +14,7 @@ from pullback.func.transform_level import enter
 from pullback.func.vjp import vjp_with_argnums
 from pullback.func.vmap import vmap
 from pullback.modes.switches import switches
+from pullback.progress import track
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_unflatten
 
@@ -69,7 +70,8 @@ def _products(product: Callable[..., Any], like: list[Any], randomness: str, chu
     basis = unit_vectors(like)
     total = sum(x._array.size for x in like)
     if chunk_size == 1:
-        results = [product(*[F.select(b, 0, row) for b in basis]) for row in range(total)]
+        rows = track(range(total), total, "rows of the Jacobian")
+        results = [product(*[F.select(b, 0, row) for b in basis]) for row in rows]
         flats = [tree_flatten(r)[0] for r in results]
         spec = tree_flatten(results[0])[1]
         return tree_unflatten([F.stack(list(parts), 0) for parts in zip(*flats, strict=True)], spec)

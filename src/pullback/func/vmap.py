@@ -9,6 +9,7 @@ from typing import Any
 import pullback.functions as F
 from pullback.func.batched_tensor import BatchedTensor
 from pullback.func.vmap_level import VmapLevel
+from pullback.progress import track
 from pullback.random import get_rng_state, set_rng_state
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -79,7 +80,8 @@ def _in_chunks(
     collected: list[list[Any]] = []
     out_spec: Any = None
     state = get_rng_state() if randomness == "same" else None
-    for start in range(0, batch_size, chunk_size):
+    starts = range(0, batch_size, chunk_size)
+    for start in track(starts, len(starts), "chunks"):
         if state is not None:  # every example draws the same numbers, whichever part it is in
             set_rng_state(state)
         length = min(chunk_size, batch_size - start)

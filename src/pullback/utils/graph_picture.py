@@ -77,6 +77,7 @@ class Detail:
     attributes: bool = False
     saved_tensors: bool = False
     max_characters: int = 50
+    source_lines: bool = False
 
     def inputs_of(self, node: GraphNode) -> list[Any]:
         """The nodes that lead to this one; a layer is shown whole unless what its steps saved is asked for."""
@@ -121,7 +122,7 @@ def _add_node(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], 
 def _add_operation(picture: GraphPicture, node: GraphNode, names: Mapping[int, str], detail: Detail) -> int:
     saved = _saved_values(node) if detail.attributes or detail.saved_tensors else []
     name = node.name() if detail.attributes or detail.saved_tensors else _shown_name(node)
-    lines = [name, *_node_shape(node), *_node_place(node)]
+    lines = [name, *_node_shape(node), *(_node_place(node) if detail.source_lines else ())]
     if detail.attributes:
         lines += [f"{name} = {_value_text(value)}"[: detail.max_characters] for name, value in saved]
     position = picture.add(Box(tuple(lines), "operation"))
@@ -177,13 +178,14 @@ def _node_place(node: GraphNode) -> tuple[str, ...]:
 
 
 def graph_tree(
-    tensor: Any, params: Params = None, max_depth: int = 60, *, show_saved: bool = False, width: int | None = None
-) -> str:
+    tensor: Any, params: Params = None, max_depth: int = 60, *, show_saved: bool = False, show_lines: bool = False,
+    width: int | None = None,
+) -> str:  # fmt: skip
     """Return the graph behind `tensor` as indented text; a node met again is only named.
 
-    What lies deeper than `max_depth` is left out. `show_saved` adds what each node saved for its backward. Nodes are shown
-    with their source line where it was recorded (`autograd.graph.record_source_lines`). No line is longer than `width`,
-    which is that of the terminal: what would be goes on below, under a number.
+    What lies deeper than `max_depth` is left out. `show_saved` adds what each node saved for its backward,
+    `show_lines` the source line that recorded it, where that is known. No line is longer than `width`, which is that of
+    the terminal: what would be goes on below, under a number.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
@@ -196,7 +198,9 @@ def graph_tree(
     names = names_of(params)
     if tensor.grad_fn is None:
         return f"{names.get(id(tensor), 'leaf')} {_shape_text(tensor)}"
-    tree = _Tree(names, max_depth, show_saved, shutil.get_terminal_size().columns if width is None else width)
+    tree = _Tree(
+        names, max_depth, show_saved, show_lines, shutil.get_terminal_size().columns if width is None else width
+    )
     tree.add(tensor.grad_fn)
     return "\n".join(tree.lines)
 
@@ -208,6 +212,7 @@ class _Tree:
     names: Mapping[int, str]
     max_depth: int
     show_saved: bool
+    show_lines: bool
     width: int
     lines: list[str] = field(default_factory=list)
     seen: set[GraphNode] = field(default_factory=set)
@@ -252,7 +257,7 @@ class _Tree:
         if leaf is not None:
             return f"{self.names.get(id(leaf), 'leaf')} {_shape_text(leaf)}"
         name = node.name() if self.show_saved else _shown_name(node)
-        return " ".join((name, *_node_shape(node), *_node_place(node)))
+        return " ".join((name, *_node_shape(node), *(_node_place(node) if self.show_lines else ())))
 
     def _write(self, line: str) -> None:
         self.lines.append(line if len(line) <= self.width else line[: self.width - 1] + "…")
@@ -327,10 +332,10 @@ def _svg_box(box: Box, centre: tuple[float, float], size: tuple[float, float]) -
     )
 
 
-def save_svg(tensors: Any, path: str | Path, params: Params = None) -> Path:
+def save_svg(tensors: Any, path: str | Path, params: Params = None, *, show_lines: bool = False) -> Path:
     """Write a picture of the graph behind one tensor or several to `path`, which ends in `.svg`."""
     path = Path(path)
-    path.write_text(svg_text(read_graph(tensors, params)), encoding="utf-8")
+    path.write_text(svg_text(read_graph(tensors, params, Detail(source_lines=show_lines))), encoding="utf-8")
     return path
 
 
@@ -352,10 +357,10 @@ def make_dot(
 ) -> Drawing:
     """Return a drawing of the graph behind `var`, a tensor or a tuple of tensors; `params` names its leaves.
 
-    `show_attrs` lists what each operation saved, in at most `max_attr_chars` characters; `show_saved` draws the tensors
-    among it as boxes of their own.
+    `show_attrs` lists the source line of each operation and what it saved, in at most `max_attr_chars` characters;
+    `show_saved` draws the tensors among it as boxes of their own.
     """
-    picture = read_graph(var, params, Detail(True, show_attrs, show_saved, max_attr_chars))
+    picture = read_graph(var, params, Detail(True, show_attrs, show_saved, max_attr_chars, source_lines=show_attrs))
     drawing = Drawing(dot_statements(picture), lambda: svg_text(picture))
     drawing.node_attr.update(fontname="monospace", fontsize="10", shape="box", style="filled")
     resize_graph(drawing)

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pullback.graph import source_lines
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import PackedTensor, SavedList
+from pullback.graph.source_lines import place_of, source_line_of
 from pullback.tensor.tensor import Tensor
 from pullback.utils.graph_reading import Params, inputs_of, label_of, names_of
 
@@ -59,6 +59,7 @@ def read_table(tensors: Sequence[Tensor], params: Params = None) -> list[Row]:
     names = names_of(params)
     rows: list[Row] = []
     positions: dict[Any, int] = {}
+    paths: dict[int, str] = {}
     waiting: list[tuple[Any, Row]] = []
     for tensor in tensors:
         label = names.get(id(tensor), "output")
@@ -70,13 +71,13 @@ def read_table(tensors: Sequence[Tensor], params: Params = None) -> list[Row]:
         node, consumer = waiting.pop()
         if node not in positions:
             positions[node] = len(rows)
-            rows.append(_row_of(node, names))
+            rows.append(_row_of(node, names, paths))
             waiting.extend((following, rows[-1]) for following in reversed(inputs_of(node)))
         consumer.inputs.append(positions[node])
     return rows
 
 
-def _row_of(node: Any, names: Mapping[int, str]) -> Row:
+def _row_of(node: Any, names: Mapping[int, str], paths: dict[int, str]) -> Row:
     leaf = getattr(node, "variable", None)
     if leaf is not None:
         name = names.get(id(leaf), "leaf")
@@ -84,7 +85,7 @@ def _row_of(node: Any, names: Mapping[int, str]) -> Row:
         outputs = [(tuple(leaf.shape), _dtype_text(leaf.dtype))]
         return Row("leaf", last or name, name, node, module=module, outputs=outputs)
     return Row(
-        "operation", label_of(node), node.name(), node, _module_path(node),
+        "operation", label_of(node), node.name(), node, _module_path(node, paths),
         outputs=[(tuple(m.shape), _dtype_text(m.dtype)) for m in getattr(node, "_input_metadata", None) or ()],
         saved=saved_by(node), place=_place(node), sequence_nr=getattr(node, "sequence_nr", -1),
     )  # fmt: skip
@@ -94,14 +95,22 @@ def _dtype_text(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-def _module_path(node: Any) -> str:
-    """The path of the module whose forward recorded the node, where that was remembered."""
-    read = getattr(source_lines, "module_path_of", None)
-    return "" if read is None or not isinstance(node, Node) else (read(node) or "")
+def _module_path(node: Any, known: dict[int, str]) -> str:
+    """The path of the module whose forward recorded the node, where that was remembered.
+
+    Looking a path up walks through modules, so each is looked up once: `known` holds them by their identity.
+    """
+    line = source_line_of(node)
+    if line is None or line.module is None:
+        return ""
+    key = id(line.module)
+    if key not in known:
+        known[key] = line.module.describe()
+    return known[key]
 
 
 def _place(node: Any) -> tuple[str, int, str] | None:
-    place = source_lines.place_of(node) if isinstance(node, Node) else None
+    place = place_of(node) if isinstance(node, Node) else None
     return None if place is None else (*place, linecache.getline(*place).strip())
 
 
