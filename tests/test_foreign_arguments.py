@@ -102,7 +102,7 @@ def test_overrides_answers_for_a_library_function() -> None:
 def test_questions_about_functions() -> None:
     assert overrides.is_tensor_like(x)
     assert not overrides.is_tensor_like(3)
-    assert overrides.resolve_name(F.conv2d) == "torch.conv2d"
+    assert overrides.resolve_name(F.conv2d) == "torch.nn.functional.conv2d"
     assert pullback.add in overrides.get_overridable_functions()[pullback]
     assert pullback.randn in overrides.get_ignored_functions()
     assert overrides.get_testing_overrides()[pullback.add](1, 2) == -1

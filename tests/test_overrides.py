@@ -197,9 +197,16 @@ def test_a_class_may_see_operations_instead() -> None:
 
 
 def test_the_gradient_of_a_subclass_is_not_converted() -> None:
-    x: Any = pullback.ones(2, requires_grad=True)
+    x: Any = pullback.ones(2).as_subclass(Told).requires_grad_()
     x.grad = pullback.ones(2)
-    assert type(x.as_subclass(Told).grad) is pullback.Tensor
+    assert type(x.grad) is pullback.Tensor
+
+
+def test_a_view_as_a_subclass_takes_part_in_the_graph() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = x.as_subclass(Told)
+    y.sum().backward()
+    assert (type(y.grad_fn).__name__, y._base is x, x.grad.tolist()) == ("AliasBackward0", True, [1.0, 1.0])
 
 
 def test_a_class_may_stop_asking() -> None:

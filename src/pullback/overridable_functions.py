@@ -18,10 +18,16 @@ _BUILT_IN = frozenset(
     "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ "
     "rrelu_ scaled_dot_product_attention selu_ softplus softshrink threshold_".split()
 )
-# Of torch, those that are written in Python.
-_IN_PYTHON = (
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg "
-    "meshgrid norm pca_lowrank stft svd_lowrank tensordot unique unique_consecutive unravel_index"
+# Of torch, those that are written in Python: all but `lobpcg` are found in torch.functional.
+_IN_FUNCTIONAL = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
+    "cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index".split()
+)
+)
+# Methods that are written in Python and name all arguments that have a default.
+_METHODS_IN_PYTHON = (
+    "backward istft lu module_load norm split stft unique unique_consecutive __array__ __dlpack__ __repr__ "
+    "__array_wrap__".split()
 )
 # Functions of torch that make tensors out of nothing, or ask about something else than tensors.
 IGNORED = frozenset(
@@ -39,8 +45,8 @@ def python_functions() -> frozenset[str]:
     """Functions that PyTorch has in Python: they name all arguments that have a default when they pass a call on."""
     names = import_module("pullback.nn.functional").__all__
     functional = [f"torch.nn.functional.{name}" for name in names if name not in _BUILT_IN]
-    methods = [f"torch.Tensor.{name}" for name in ("backward", "norm", "unique", "unique_consecutive")]
-    return frozenset([*functional, *methods, *[f"torch.{name}" for name in _IN_PYTHON.split()]])
+    methods = [f"torch.Tensor.{name}" for name in _METHODS_IN_PYTHON]
+    return frozenset([*functional, *methods, *[f"torch.functional.{name}" for name in _IN_FUNCTIONAL], "torch.lobpcg"])
 
 
 def is_built_in(name: str) -> bool:
@@ -48,18 +54,15 @@ def is_built_in(name: str) -> bool:
     return name in _BUILT_IN
 
 
-def in_functional_module(name: str) -> bool:
-    """Whether PyTorch has a function of torch in torch.functional."""
-    return name in f"{_IN_PYTHON} split".split()
-
-
 class TensorMethod:
     """A method of Tensor as those see it who are asked for an operator: the function, known to be a method."""
 
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self.function = function
-        self.__name__: str = name or function.__name__
-        self.__qualname__ = f"Tensor.{self.__name__}"
+        self.__qualname__ = f"Tensor.{name or function.__name__}"
+        is_named = function.__qualname__ == self.__qualname__  # as the operators are, some of which have another name
+        self.__name__ = str(function.__name__ if is_named or not name else name)
+        self.__signature__ = inspect.signature(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -81,7 +84,7 @@ def resolve_name(f: Any) -> str | None:
     >>> resolve_name(pullback.add), resolve_name(pullback.nn.functional.relu), resolve_name(len)
     ('torch.add', 'torch.nn.functional.relu', None)
     """
-    return f"torch.Tensor.{f.__name__}" if isinstance(f, TensorMethod) else _resolved(f)
+    return f"torch.{f.__qualname__}" if isinstance(f, TensorMethod) else _resolved(f)
 
 
 @cache
@@ -93,8 +96,19 @@ def _resolved(f: Any) -> str | None:
     for namespace in _NAMESPACES:
         short = name.removeprefix(f"{namespace.rpartition('.')[2]}_") if namespace in _PREFIXED else name
         if _public(namespace, short) is f:
-            return f"{namespace}.{short}"
+            return f"{_last_place(namespace, short, f)}.{short}"
+    name = str(getattr(f, "__qualname__", "")).removeprefix("Tensor.")
     return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is f else _name_of_getter(f)
+
+
+def _last_place(namespace: str, name: str, f: Any) -> str:
+    """The namespace that PyTorch names: of several that hold a function, the last one."""
+    if namespace != "torch":
+        return namespace
+    if name in _IN_FUNCTIONAL:
+        return "torch.functional"
+    is_shared = name in _BUILT_IN and getattr(import_module("pullback.nn.functional"), name, None) is f
+    return "torch.nn.functional" if is_shared else "torch"
 
 
 def _public(namespace: str, name: str) -> Any:
@@ -110,7 +124,7 @@ def _public(namespace: str, name: str) -> Any:
 def _name_of_getter(f: Any) -> str | None:
     """`torch.Tensor.grad.__get__` for the reader of a property."""
     owner = getattr(f, "__self__", None)
-    if getattr(f, "__name__", "") not in ("__get__", "__set__", "__delete__") or owner is None:
+    if getattr(f, "__name__", "") not in ("__get__", "__set__") or owner is None:
         return None
     return next(
         (f"torch.Tensor.{n}.{f.__name__}" for n, value in inspect.getmembers_static(Tensor) if value is owner), None

@@ -74,15 +74,16 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _ask_foreign(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer an operation, under the name and with the arguments that its caller wrote, to foreign arguments."""
-    public = public_function(function)
-    method, operands = method_called() or (None, None)
-    if method is not None and operands is not None:
+    method, operands = method_called() or ("", None)
+    if operands is not None:
         return _ask_exactly(told_method("eq" if method == "__eq__" else method), operands, {})
     given = {k: v for k, v in kwargs.items() if v is not None}
+    is_method = function.__name__.removeprefix("method_") == method
+    public = function if is_method else public_function(function)
     # A method built of other operations is not what is asked about here, nor one with its arguments in another order.
-    is_method = method == getattr(public, "__name__", "") and method != "where"
-    told = told_method(method) if method is not None and is_method else public
-    return _ask_exactly(told, *as_written(public, args, given))
+    is_method = is_method or method == getattr(public, "__name__", "")
+    told = told_method(method) if is_method else public
+    return _ask_exactly(told, *as_written(public, args, given, bool(method)))
 
 
 def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -90,7 +91,7 @@ def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if switches.overrides_disabled:
         raise TypeError(f"{function.__name__}(): no argument may override operations here")
     name = resolve_name(function)
-    if name == "torch.einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+    if name == "torch.functional.einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
         args = (args[0], *args[1])
     elif name in python_functions():
         args, kwargs = _required_first(function, args, kwargs)
@@ -106,10 +107,12 @@ def _required_first(
     bound.apply_defaults()
     parameters = bound.signature.parameters
     by_name = [n for n, p in parameters.items() if p.default is not p.empty or p.kind is p.KEYWORD_ONLY]
+    by_name = [n for n in by_name if n != "split_size_or_sections"]  # required, under one of two names
     values = bound.arguments
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
-        return args, kwargs
-    by_name = [n for n in by_name if n not in _KEYWORDS_EVERYWHERE or n == "dtype"]
+        return args, {**{n: values[n] for n in by_name if n not in _KEYWORDS_EVERYWHERE}, **kwargs}
+    told = ("dtype",) if (resolve_name(function) or "").startswith("torch.Tensor") else ("dtype", "out")
+    by_name = [n for n in by_name if n not in _KEYWORDS_EVERYWHERE or n in told]
     positional = [n for n in values if n not in by_name and n not in _KEYWORDS_EVERYWHERE]
     return tuple([values[n] for n in positional]), {n: values[n] for n in by_name}
 
@@ -169,7 +172,7 @@ def _takes_arguments_of(public: Any, function: Any) -> bool:
     return [name for name in parameters if name not in _KEYWORDS_EVERYWHERE][: len(wanted)] == wanted
 
 
-_KEYWORDS_EVERYWHERE = ("axis", "keepdims", "dtype", "out")
+_KEYWORDS_EVERYWHERE = ("axis", "keepdims", "dtype", "out", "split_size", "generator")
 
 
 class DisableTorchFunctionSubclass:
@@ -219,7 +222,7 @@ def _convert(result: Any, cls: type) -> Any:
     if cls is Tensor:
         return result
     if isinstance(result, Tensor) and not isinstance(result, cls):
-        return as_subclass(result, cls)
+        return functions.as_subclass(result, cls)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*[_convert(r, cls) for r in result])
     if isinstance(result, (tuple, list)):
@@ -228,7 +231,7 @@ def _convert(result: Any, cls: type) -> Any:
 
 
 def as_subclass(input: Tensor, cls: type) -> Any:
-    """The same tensor, at the same place of the graph, as an instance of `cls`."""
+    """The same tensor, at the same place of the graph, as an instance of `cls`: for a tensor that nobody else has."""
     made: Any = TensorBase.__new__(cls)
     copy_state(input, made)
     return made
@@ -327,5 +330,5 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 set_override_handler(_ask, _ask_foreign, _ask_exactly, take_over)
-attach_methods({"__torch_function__": classmethod(_default_torch_function), "as_subclass": as_subclass})
+attach_methods({"__torch_function__": classmethod(_default_torch_function)})
 attach_methods({"_make_subclass": staticmethod(make_subclass)})

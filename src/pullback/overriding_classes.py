@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from pullback.modes.call_site import is_operator
 from pullback.modes.interception import overrides
 from pullback.overridable_functions import TensorMethod, resolve_name
 from pullback.tensor.foreign_arguments import is_asked_whole
@@ -26,6 +27,9 @@ _UNASKED = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __hash__ __module__ __weakref__ __torch_function__ "
     "__torch_dispatch__ __delitem__ __array_namespace__ __getattr__ __setattr__ as_subclass".split()
 )
+_IN_PYTHON = ("pullback.nn.modules.", "pullback.nn.parameter", "pullback.nn.utils.")
+"""Modules whose calls are asked about, since they are Python in PyTorch too and call what their users would."""
+
 _ASKED_PRIVATE = ("_base", "_version")
 
 _TOLD_AS = {
@@ -33,7 +37,8 @@ _TOLD_AS = {
     "__mod__": "remainder", "__matmul__": "matmul", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
     "__rxor__": "bitwise_xor", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
     "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_",
-    "__imod__": "remainder_", "__neg__": "neg", "__pos__": "positive", "__abs__": "abs",
+    "__imod__": "remainder_", "__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__div__": "div",
+    "__idiv__": "div_", "__rdiv__": "__rtruediv__", "__str__": "__repr__", "ndimension": "dim", "nelement": "numel",
 }  # fmt: skip
 """Operators that are other methods by another name."""
 
@@ -50,8 +55,7 @@ _BINARY = frozenset(
 def take_over(cls: type) -> None:
     """Let the members that a class inherits from Tensor ask it, if it overrides operations."""
     asked: Any = getattr(cls, "__torch_function__", None)
-    is_default = getattr(asked, "__func__", asked) is Tensor.__torch_function__.__func__
-    if is_default or asked is _disabled_torch_function_impl or getattr(cls, "_sees_operations", False):
+    if asked is _disabled_torch_function_impl or getattr(cls, "_sees_operations", False):
         return
     overrides.whole.add(cls)
     for name, member in list(vars(Tensor).items()):
@@ -60,7 +64,9 @@ def take_over(cls: type) -> None:
         if inspect.getattr_static(cls, name, None) is not member:
             continue
         if isinstance(member, property):
-            setattr(cls, name, _asking_property(member))
+            setattr(cls, name, _asking_property(name, member))
+        elif name == "__iter__":
+            setattr(cls, name, _named(_asking_iteration, name))
         elif callable(member) and not isinstance(member, (type, classmethod, staticmethod)):
             setattr(cls, name, _asking_operator(name) if name in _BINARY else _asking_method(name))
 
@@ -70,7 +76,7 @@ def _is_asked(tensor: Any) -> bool:
     if not is_asked_whole(tensor):
         return False
     caller = str(sys._getframe(2).f_globals.get("__name__", ""))
-    return not caller.startswith("pullback.") or caller.startswith("pullback.nn.modules.")
+    return not caller.startswith("pullback.") or caller.startswith(_IN_PYTHON)
 
 
 def told_method(name: str) -> Any:
@@ -102,7 +108,7 @@ def _asking_operator(name: str) -> Callable[[Any, Any], Any]:
         if not _is_asked(self):
             return getattr(Tensor, name)(self, other)
         try:
-            if forward and isinstance(other, Tensor):
+            if forward and isinstance(other, Tensor) and is_operator():
                 return _ask(told_method(forward), (other, self))
             return _ask(told_method(name), (self, other))
         except TypeError:
@@ -113,17 +119,28 @@ def _asking_operator(name: str) -> Callable[[Any, Any], Any]:
     return _named(operator, name)
 
 
+def _asking_iteration(self: Any) -> Any:
+    """Iteration is no call of its own in PyTorch: it asks for the number of dimensions and for the rows."""
+    if not _is_asked(self):
+        return Tensor.__iter__(self)
+    if _ask(told_method("dim"), (self,)) == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(_ask(told_method("unbind"), (self, 0)))
+
+
 def _named(made: Any, name: str) -> Any:
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     return made
 
 
-def _asking_property(member: Any) -> property:
+def _asking_property(name: str, member: Any) -> property:
+    is_part = name in ("real", "imag")  # PyTorch writes them without a question
+
     def read(self: Any) -> Any:
         return _ask(member.__get__, (self,)) if _is_asked(self) else member.__get__(self)
 
     def write(self: Any, value: Any) -> None:
-        if _is_asked(self):
+        if _is_asked(self) and not is_part:
             _ask(member.__set__, (self, value))
         else:
             member.__set__(self, value)

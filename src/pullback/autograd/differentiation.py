@@ -17,6 +17,7 @@ from pullback.graph.node import Node, new_node
 from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
+from pullback.tensor.foreign_arguments import any_asked_whole, ask_about
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -51,6 +52,16 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
+    if process.changed and any_asked_whole(*roots):
+        ask_about(
+            backward,
+            roots,
+            grad_tensors=grad_tensors,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            inputs=inputs,
+        )
+        return
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -91,6 +102,12 @@ def grad(
         taken = intercept(grad, (outputs, inputs, grad_outputs), options)
         if taken is not NotImplemented:
             return taken
+    if process.changed and any_asked_whole(*_as_tuple(outputs), *_as_tuple(inputs)):
+        return ask_about(
+            grad, _as_tuple(outputs), _as_tuple(inputs), grad_outputs=grad_outputs, retain_graph=retain_graph,
+            create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+        )  # fmt: skip
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

@@ -11,7 +11,7 @@ from pullback.backend.dtype import float32, float64, scalar_type_name
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import draws, interceptable
-from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
+from pullback.tensor.foreign_arguments import ask_about, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
@@ -40,13 +40,20 @@ def functional_relu(input: Tensor, inplace: bool = False) -> Any:
 functional_relu.__name__ = "relu"
 
 
+_METHODS: Any = Tensor
+
+
 def functional_sigmoid(input: Tensor) -> Any:
     """The method `sigmoid`."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_about(_METHODS.sigmoid, input)
     return G.sigmoid(input) if isinstance(input, Tensor) else input.sigmoid()
 
 
 def functional_tanh(input: Tensor) -> Any:
     """The method `tanh`."""
+    if type(input) is not Tensor and is_foreign(input):
+        return ask_about(_METHODS.tanh, input)
     return G.tanh(input) if isinstance(input, Tensor) else input.tanh()
 
 
@@ -129,6 +136,8 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Any:
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """Positive elements as they are, the rest times `weight`: one number, or one per channel."""
+    if type(weight) is not Tensor and is_foreign(weight):
+        return ask_foreign(prelu, (input, weight))
     shape = input._array.shape
     if weight._array.size != 1:
         if not shape:

@@ -15,6 +15,7 @@ from pullback.kernels.overwriting import overwriting
 from pullback.modes.interception import interceptable
 from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_number_argument
+from pullback.tensor.foreign_arguments import any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _clamp, _raise, _lower = overwriting(kernels.clamp), overwriting(kernels.clamp_min), overwriting(kernels.clamp_max)
@@ -111,6 +112,8 @@ def _advise_of_bytes(condition: Any) -> None:
 
 def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
     """Elements of this tensor where `condition` is true, of `other` elsewhere."""
+    if (type(condition) is not Tensor or type(other) is not Tensor) and any_foreign((condition, other)):
+        return ask_foreign(method_where, (input, condition, other))
     _advise_of_bytes(condition)
     return G.where(condition, input, other)
 

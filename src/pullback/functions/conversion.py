@@ -35,6 +35,7 @@ from pullback.modes.interception import dispatch_operation, is_dispatching
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_dtype
+from pullback.tensor.foreign_arguments import PLAIN, answers, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor
 
 
@@ -78,6 +79,8 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     if len(args) == 1 and not kwargs:
         given = args[0]
+        if builtins.type(given) not in PLAIN and is_foreign(given):
+            return ask_foreign(to, (input, given))
         if isinstance(given, (Tensor, dtype)) and (given.dtype if isinstance(given, Tensor) else given) is input.dtype:
             return input
     wanted, copy, place = _parse_to(args, kwargs)
@@ -163,6 +166,8 @@ def _dtype_of_type(kind: Any) -> dtype:
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of `other`."""
+    if builtins.type(other) is not Tensor and answers("type_as", "other", other):
+        return ask_foreign(type_as, (input, other))
     return to(input, other.dtype)
 
 

@@ -32,6 +32,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
         return G.pow_scalar(input, exponent, out=out)
     if isinstance(input, TensorBase):
         return G.pow(input, exponent, out=out)
+    if is_foreign(exponent):
+        return ask_foreign(pow, (input, exponent), {"out": out})
     return G.pow_base(exponent, input, out=out)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -28,6 +29,8 @@ def max(
     keepdim = keepdim if keepdims is None else keepdims
     dim, other = _overload("max", dim, other, axis)
     if other is not None:
+        if type(other) is not Tensor and is_foreign(other):
+            return ask_foreign(max, (input, other), {"out": out})
         return G.maximum(input, other, out=out)
     if dim is None:
         return G.max_all(input, out=out)
@@ -48,6 +51,8 @@ def min(
     keepdim = keepdim if keepdims is None else keepdims
     dim, other = _overload("min", dim, other, axis)
     if other is not None:
+        if type(other) is not Tensor and is_foreign(other):
+            return ask_foreign(min, (input, other), {"out": out})
         return G.minimum(input, other, out=out)
     if dim is None:
         return G.min_all(input, out=out)

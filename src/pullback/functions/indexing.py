@@ -307,7 +307,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         if not index:
             return
         index = ...
-    if not isinstance(value, Tensor) and is_foreign(value):
+    if (not isinstance(value, Tensor) and is_foreign(value)) or (type(index) is not Tensor and any_foreign((index,))):
         ask_foreign(setitem, (input, index, value))
         return
     given = _as_value(input, value)

@@ -35,7 +35,7 @@ from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
-from pullback.tensor.tensor_base import TensorBase
+from pullback.tensor.tensor_base import TensorBase, copy_state
 
 
 @interceptable
@@ -313,9 +313,14 @@ def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tupl
 
 
 def as_subclass(input: Tensor, cls: type) -> Any:
-    """The same tensor as an instance of a subclass: it shares memory and history."""
-    seen = G.alias(input)
+    """A view of the tensor that is an instance of a subclass."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            "class inherits from Tensor."
+        )
     made: Any = TensorBase.__new__(cls)
-    for name in ("_array", "_requires_grad", "_edge", "_counter", "_accumulator", "_extra", "_made_in"):
-        setattr(made, name, getattr(seen, name))
+    copy_state(G.alias(input), made)
+    if input._requires_grad and not made._requires_grad:  # without recording it is a leaf beside the tensor
+        made._requires_grad = True
     return made

@@ -73,13 +73,8 @@ def _own(method: str) -> Any:
     return reflected
 
 
-def _reflected_divide(self: Any, other: Any) -> Any:
-    return self.reciprocal() * other
-
-
 for _method in ("__radd__", "__rmul__"):
     OPERATORS[_method] = as_method(_method, _own(_method))
-OPERATORS["__rdiv__"] = _reflected_divide
 for _method, _name in {
     "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "true_divide_", "ifloordiv": "floor_divide_",
     "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_", "ipow": "pow_",
@@ -154,3 +149,11 @@ def _delitem(self: Any, index: Any) -> None:
 
 
 OPERATORS["__delitem__"] = _delitem
+
+for _method, _name in {
+    "__pow__": "pow", "__ipow__": "pow_", "__rtruediv__": "__rdiv__", "__itruediv__": "__idiv__", "__neg__": "neg",
+    "__pos__": "positive", "__abs__": "abs",
+}.items():  # fmt: skip
+    OPERATORS[_method].__name__ = _name  # as PyTorch names them
+    OPERATORS[_method].__qualname__ = f"Tensor.{_method}"
+OPERATORS.update({f"__{p}div__": OPERATORS[f"__{p}truediv__"] for p in ("", "r", "i")})

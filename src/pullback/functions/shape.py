@@ -21,7 +21,7 @@ from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
 
 def sizes(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...]:
@@ -95,15 +95,15 @@ def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of `other`."""
-    if not isinstance(other, TensorBase):
-        raise not_a_tensor("view_as", "other", 1, other)
+    if type(other) is not Tensor and answers("view_as", "other", other):
+        return ask_foreign(view_as, (input, other))
     return G.view(input, other._array.shape)
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of `other`."""
-    if not isinstance(other, TensorBase):
-        raise not_a_tensor("reshape_as", "other", 1, other)
+    if type(other) is not Tensor and answers("reshape_as", "other", other):
+        return ask_foreign(reshape_as, (input, other))
     return G.reshape(input, other._array.shape)
 
 
@@ -173,8 +173,8 @@ def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> T
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of `other`, with dimensions of size 1 repeated."""
-    if not isinstance(other, TensorBase):
-        raise not_a_tensor("expand_as", "other", 1, other)
+    if type(other) is not Tensor and answers("expand_as", "other", other):
+        return ask_foreign(expand_as, (input, other))
     return G.expand(input, other._array.shape)
 
 

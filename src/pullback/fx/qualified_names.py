@@ -7,7 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from pullback.overridable_functions import in_functional_module, is_built_in, resolve_name
+from pullback.functions import public_names
+from pullback.overridable_functions import is_built_in, resolve_name
 from pullback.tensor.tensor import Tensor
 
 
@@ -41,11 +42,9 @@ def _as_pytorch_has_it(public: str) -> str:
     """The place in which PyTorch defines a public function: some are of its compiled module."""
     namespace, _, name = public.rpartition(".")
     if namespace == "torch.nn.functional" and is_built_in(name):
-        return f"torch._C._nn.{name}"
+        return f"torch.{name}" if name in public_names() else f"torch._C._nn.{name}"
     if namespace in _COMPILED:
         return f"torch._C.{_COMPILED[namespace]}.{namespace.rpartition('.')[2]}_{name}"
-    if namespace == "torch" and in_functional_module(name):
-        return f"torch.functional.{name}"
     return public
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-_ROADS = tuple([f"pullback.{part}" for part in "functions generated graph modes overrides recording tensor".split()])
+_ROADS = tuple([f"pullback.{part}" for part in "functions generated graph modes overrid recording tensor".split()])
 
 
 def as_method(name: str, function: Any) -> Any:
@@ -54,9 +54,12 @@ def method_called() -> tuple[str, tuple[Any, ...] | None] | None:
 
 
 def as_written(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], before: int = 0
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments as the innermost caller outside of the operations gave them; defaults are left out."""
+    """The arguments as the innermost caller outside of the operations gave them; defaults are left out.
+
+    `before` arguments stand in front of those of the call: the tensor whose method it is.
+    """
     try:
         signature = inspect.signature(function)
         bound = signature.bind(*args, **kwargs)
@@ -72,6 +75,7 @@ def as_written(
     given = [p.name for p in parameters if p.name in names or not _is_default(values.get(p.name, p.default), p.default)]
     by_position = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     needed = max((i + 1 for i, p in enumerate(by_position) if p.name in given and p.name not in names), default=0)
+    written += before
     count = max(needed, written) if written <= len(by_position) else needed
     leading = [p.name for p in by_position[:count]]
     order = [*[n for n in names if n in given], *[n for n in given if n not in names]]
@@ -86,6 +90,40 @@ def _is_default(value: Any, default: Any) -> bool:
     if value is default:
         return True
     return type(value) is type(default) and type(value) in (bool, int, float, str) and bool(value == default)
+
+
+def call_entered() -> tuple[str, bool, tuple[Any, ...], dict[str, Any]] | None:
+    """The call by which the innermost caller outside of the operations came in: name, whether a method, arguments."""
+    frame: FrameType | None = sys._getframe(1)
+    entered: FrameType | None = None
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_INSIDE):
+        frame, entered = frame.f_back, frame
+    if entered is None:
+        return None
+    code, values = entered.f_code, entered.f_locals
+    is_method = code.co_name.startswith(_METHOD)
+    name = code.co_name.removeprefix(_METHOD)
+    if name in _WRAPPERS:
+        name = str(values.get("told_name", "")) or code.co_filename.rpartition("<")[2].partition("(")[0]
+    varargs = code.co_flags & inspect.CO_VARARGS
+    count = code.co_argcount
+    args = tuple([values.get(n) for n in code.co_varnames[:count]])
+    named = {n: values.get(n) for n in code.co_varnames[count : count + code.co_kwonlyargcount]}
+    after = count + code.co_kwonlyargcount
+    if varargs:
+        args += tuple(values.get(code.co_varnames[after], ()))
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        named |= values.get(code.co_varnames[after + bool(varargs)], {})
+    return name, is_method, args, named
+
+
+_WRAPPERS = ("itself", "called")
+_INSIDE = (*_ROADS, *[f"pullback.{part}" for part in ("errors", "dispatch", "creation", "backend", "kernels")])
+
+
+def is_operator() -> bool:
+    """Whether the innermost caller outside of the operations wrote an operator, not a call."""
+    return _call_site() is None
 
 
 def _call_site() -> tuple[tuple[str, ...], int] | None:

@@ -59,7 +59,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = creation.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
             return _adopt(cls, data, requires_grad)
-        alias = as_subclass(data.detach(), type(data)).requires_grad_(requires_grad)
+        alias = data.detach().requires_grad_(requires_grad)
+        if type(alias) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+                f"instance of the same type, but return type {type(alias).__name__} was found instead. Let the class keep "
+                "its type in detach(), as the __torch_function__ that Tensor has does."
+            )
         alias._is_param = True
         return alias
 

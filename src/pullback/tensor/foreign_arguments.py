@@ -37,8 +37,11 @@ ASKING = frozenset(
 _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
-_UNPARSED = frozenset(["gaussian_nll_loss", "multi_head_attention_forward", "local_response_norm"])
+_UNPARSED = frozenset(["gaussian_nll_loss", "multi_head_attention_forward", "local_response_norm", "gumbel_softmax"])
 """Functions that PyTorch has in Python alone: no parser looks at their numbers and switches."""
+
+_UNASKED = frozenset(["new_tensor"])
+"""Methods that take a foreign argument for a value."""
 
 _LENIENT = frozenset(
     "embedding embedding_bag add subtract multiply divide true_divide gaussian_nll_loss "
@@ -109,6 +112,11 @@ def ask_foreign(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     return overrides.ask_foreign(function, args, kwargs or {})
 
 
+def ask_about(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the overriding arguments of a call answer for `function`, told with exactly these arguments."""
+    return _ask_exactly(function, args, kwargs)
+
+
 def offering(function: Callable[..., Any], module: str, name: str) -> Any:
     """A public function that asks foreign arguments first; written out with the same parameters, which is faster."""
     parameters = list(inspect.signature(function).parameters.values())
@@ -131,7 +139,22 @@ def explaining(function: Callable[..., Any], name: str) -> Any:
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return _explaining_any(function, name)
-    return functools.update_wrapper(_written_out(function, name, parameters, ""), function)
+    tests = _tests_of(parameters[1:]) if name not in _UNASKED else ""
+    asking = f"    if ({tests}) and any_foreign({{values}}):\n        return ask(itself, {{given}})\n" if tests else ""
+    made = functools.update_wrapper(_written_out(function, name, parameters, asking), function)
+    made.__name__ = name
+    return made
+
+
+def _tests_of(parameters: list[inspect.Parameter]) -> str:
+    """What tells whether one of several parameters may be foreign, as far as it can be a tensor at all."""
+    names = [p.name for p in parameters if _may_be_tensor(p)]
+    return " or ".join([f"type({n}) not in PLAIN" for n in names])
+
+
+def _may_be_tensor(parameter: inspect.Parameter) -> bool:
+    kind = str(parameter.annotation)
+    return ("Tensor" in kind or kind == "Any") and parameter.name not in ("axis", "keepdims", "dtype", "memory_format")
 
 
 def _explaining_any(function: Callable[..., Any], name: str) -> Any:
@@ -153,9 +176,9 @@ def _explaining_any(function: Callable[..., Any], name: str) -> Any:
 def _foreign_test(parameters: list[inspect.Parameter]) -> str:
     """Arguments that must be tensors tell whether the others are looked at."""
     tests = [f"type({p.name}) is not Tensor" for p in parameters if p.annotation == "Tensor"]
-    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    tests += [f"type({n}) not in PLAIN" for n in ("input", "other") if n in positional and n not in " ".join(tests)]
-    return " or ".join(tests or [f"type({positional[0]}) not in PLAIN"])
+    if others := _tests_of([p for p in parameters if p.annotation != "Tensor"]):
+        tests.append(others)
+    return " or ".join(tests or [f"type({parameters[0].name}) not in PLAIN"])
 
 
 def _written_out(
@@ -166,6 +189,7 @@ def _written_out(
         "__name__": __name__,
         "Tensor": Tensor,
         "PLAIN": PLAIN,
+        "any_foreign": any_foreign,
         "any_foreign_among": any_foreign_among,
         "ask": ask_foreign,
         "call": function,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pullback import functions
 from pullback.overridable_functions import is_built_in
-from pullback.tensor.foreign_arguments import ASKING, offering
+from pullback.tensor.foreign_arguments import ASKING, explaining, offering
 
 _FILES = {
     "attention": "scaled_dot_product_attention",
@@ -64,7 +64,8 @@ __all__ = sorted({*_HERE, *_COMMON})
 def __getattr__(name: str) -> Any:
     if name in _HERE:
         value = getattr(import_module(_HERE[name]), name)
-        value = value if isinstance(value, type) else offering(value, __name__, name)
+        if not isinstance(value, type):
+            value = explaining(value, name) if name.startswith("upsample") else offering(value, __name__, name)
     elif name in _COMMON:
         value = _common(name)
     elif name == "_Reduction":

@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback import functions
 from pullback.functions.memory_formats import in_format_of
 from pullback.modes.user_warnings import warn_user
+from pullback.nn import functional
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -131,19 +132,19 @@ def upsample(
 ) -> Tensor:
     """As `interpolate`, which it is an older name of."""
     warn_user("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
-    return interpolate(input, size, scale_factor, mode, align_corners)
+    return functional.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As `interpolate` with mode 'nearest'."""
     warn_user("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
-    return interpolate(input, size, scale_factor, mode="nearest")
+    return functional.interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As `interpolate` with mode 'bilinear' and aligned corners."""
     warn_user("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
-    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+    return functional.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def grid_sample(
