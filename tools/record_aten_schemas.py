@@ -31,6 +31,8 @@ def named_by_pullback() -> set[str]:
     tensor: Any = import_module("pullback").Tensor
     operations: Any = import_module("pullback.generated.registry").OPERATIONS
     names = {*f"{MADE} {PRIVATE}".split(), *functions.public_names(), *dir(functional), *dir(tensor), *operations}
+    for prefix in ("linalg", "fft", "special"):
+        names |= {f"{prefix}_{name}" for name in dir(import_module(f"pullback.{prefix}"))}
     for operation in operations.values():
         names |= set(re.findall(r"\w+(?=[(.])", f"{operation.aten} {operation.backward}"))
     return names

@@ -20,19 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-OVERLOADED = frozenset(
-    """
-    addcdiv addcmul addmm all any arange argsort baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_or
-    bitwise_right_shift bitwise_xor bmm bucketize clamp clamp_max clamp_min clip conv1d conv2d conv3d copysign count_nonzero
-    ctc_loss cumulative_trapezoid divide dsplit eq eye fill fill_ float_power floor_divide fmod ge gradient greater
-    greater_equal gt histogram histogramdd hsplit index_fill isin le lerp less less_equal linspace logspace lt masked_fill
-    max mean min mm moveaxis movedim multiply nanquantile narrow ne normal not_equal pow prod quantile rand randint
-    randint_like randn randn_like remainder repeat_interleave result_type round rsub scatter searchsorted set_ sort squeeze
-    squeeze_copy std std_mean subtract sum tensor_split to trapezoid trapz true_divide var var_mean view view_copy vsplit
-    where xlogy
-    """.split()
-)
-"""Functions of several signatures: of a wrong argument PyTorch says that it fits none of them."""
 NO_SIGNATURE = "received an invalid combination of arguments"
 
 
@@ -172,23 +159,24 @@ def wrong_type(function: str, argument: str, position: int | None, expected: str
         wrong = next((i for i, element in enumerate(value) if not hasattr(element, "__index__")), 0)
         found = f"but found element of type {type(value[wrong]).__name__} at pos {wrong}"
     kind = ArgumentTypeError if expected == "Tensor" else TypeError
-    text = f"{function}(): argument '{argument}'{place} must be {expected}, {found}"
-    if function in OVERLOADED:
-        return no_signature_fits(function, [f"{argument}={type(value).__name__}"], text, kind)
-    return kind(text)
+    return kind(complaint_about_call() or f"{function}(): argument '{argument}'{place} must be {expected}, {found}")
 
 
-def no_signature_fits(
-    function: str, given: Sequence[str], detail: str = "", kind: type[TypeError] = TypeError
-) -> TypeError:
-    """The arguments fit none of a function's signatures: which were given, those that there are, and what is wrong."""
-    from pullback.dispatch.signature_lists import signatures_of  # lazy: only while an error is made
+def no_signature_fits(function: str, given: Sequence[str]) -> TypeError:
+    """The arguments fit none of a function's signatures: which were given, and those that there are."""
+    return refused_call(f"{function}() {NO_SIGNATURE} - got ({', '.join(given)})")
 
-    text = f"{function}() {NO_SIGNATURE} - got ({', '.join(given)})"
-    signatures = signatures_of(function)
-    if signatures:
-        text += ", but expected one of:\n" + "\n".join([f" * ({signature})" for signature in signatures])
-    return kind(f"{text}\n{detail}" if detail else text)
+
+def refused_call(text: str) -> TypeError:
+    """The arguments of a call do not fit: in PyTorch's words, or in these where PyTorch would take them."""
+    return TypeError(complaint_about_call() or text)
+
+
+def complaint_about_call() -> str | None:
+    """What PyTorch's parser says of the call that the user wrote; None if it would take it. See Note [Refusals]."""
+    from pullback.dispatch.wrong_calls import complaint_about_call  # lazy: only while an error is made
+
+    return complaint_about_call()
 
 
 def _wrong_element(position: int | None, values: Sequence[object]) -> TypeError:

@@ -20,9 +20,9 @@ _BUILT_IN = frozenset(
 )
 # Of torch, those that are written in Python: all but `lobpcg` are found in torch.functional.
 _IN_FUNCTIONAL = frozenset(
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
-    "cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index".split()
-)
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul "
+    "einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive "
+    "unravel_index".split()
 )
 # Methods that are written in Python and name all arguments that have a default.
 _METHODS_IN_PYTHON = (

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 
 import pullback
+from pullback.dispatch.wrong_calls import complaint
 
 X = pullback.ones(2)
 CALLS: dict[str, tuple[Callable[[], Any], str, str]] = {
     "function": (lambda: pullback.sum(X, "a"), "sum", "got (Tensor, str)"),
-    "method": (lambda: X.sum("a"), "sum", "got (Tensor, str)"),
+    "method": (lambda: X.sum("a"), "sum", "got (str)"),
     "creation": (lambda: pullback.arange(1, 2, 3, 4), "arange", "got (int, int, int, int)"),
     "keyword": (lambda: pullback.rand(2, generator=3), "rand", "got (int, generator=int)"),
     "optional": (lambda: pullback.where(X, X), "where", "got (Tensor, Tensor)"),
     "conversion": (lambda: X.to(3.5), "to", "got (float)"),
     "number": (lambda: pullback.linspace(0, 1, 2.5), "linspace", "got (int, int, float)"),
-    "argument": (lambda: X.view("a"), "view", "got (size=str)"),
+    "argument": (lambda: X.view("a"), "view", "got (str)"),
 }
 
 
@@ -36,9 +37,29 @@ def test_signatures_have_types_names_and_defaults() -> None:
         pullback.sum(X, "a")
     assert str(raised.value).splitlines()[1:] == [
         " * (Tensor input, *, pullback.dtype dtype = None)",
-        " * (Tensor input, tuple of ints dim, bool keepdim = False, *, pullback.dtype dtype = None)",
-        "sum(): argument 'dim' (position 2) must be tuple of ints, not str",
+        " * (Tensor input, tuple of ints dim, bool keepdim = False, *, pullback.dtype dtype = None, Tensor out = None)",
     ]
+
+
+def test_a_signature_of_as_many_arguments_says_which_do_not_fit() -> None:
+    with pytest.raises(TypeError) as raised:
+        X.view("a")
+    assert str(raised.value).splitlines()[1:] == [
+        " * (pullback.dtype dtype)",
+        "      didn't match because some of the arguments have invalid types: (!str!)",
+        " * (tuple of ints size)",
+        "      didn't match because some of the arguments have invalid types: (!str!)",
+    ]
+
+
+def test_a_keyword_that_no_signature_has_is_named() -> None:
+    said = str(complaint("hsplit", False, (X,), {"nonsense": 1}))
+    assert said.count("didn't match because some of the keywords were incorrect: nonsense") == 2
+
+
+def test_a_call_with_stars_is_told_without_its_defaults() -> None:
+    with pytest.raises(TypeError, match=r"^sum\(\) received an invalid combination of arguments - got \(Tensor, str\)"):
+        pullback.sum(*(X, "a"))
 
 
 def test_a_function_of_one_signature_says_which_argument_is_wrong() -> None:

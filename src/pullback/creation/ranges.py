@@ -89,8 +89,7 @@ def _steps(function: str, steps: Any) -> int:
     try:
         return as_int(steps)
     except TypeError:
-        detail = f"{function}(): argument 'steps' must be int, not {type(steps).__name__}"
-        raise no_signature_fits(function, ["int", "int", type(steps).__name__], detail) from None
+        raise no_signature_fits(function, ["int", "int", type(steps).__name__]) from None
 
 
 @interceptable

@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.backend.dtype import from_numpy_dtype, result_dtype
+from pullback.errors import no_signature_fits
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place
 from pullback.graph.overwriting import overwrite
@@ -33,10 +34,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
         if is_number(min) or is_number(max):
-            kinds = f"{type(min).__name__}, {type(max).__name__}"
-            raise TypeError(
-                f"clamp() received an invalid combination of arguments - got ({kinds}): give two numbers or two tensors"
-            )
+            raise no_signature_fits("clamp", [type(min).__name__, type(max).__name__])
         return G.clamp_tensor(input, _bound(min, input), _bound(max, input), out=out)
     return G.clamp(_promoted(input, min, max), min, max, out=out)
 
@@ -95,9 +93,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     if input is None and other is None:
         return _positions(condition)
     if input is None or other is None:
-        raise TypeError(
-            "where() received an invalid combination of arguments - got a condition and one of input and other: give both"
-        )
+        raise no_signature_fits("where", ["Tensor", type(other if input is None else input).__name__])
     _advise_of_bytes(condition)
     return G.where(condition, input, other, out=out)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.errors import no_signature_fits
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -66,7 +67,7 @@ def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
     if isinstance(dim, TensorBase):
         return None, dim
     if isinstance(dim, (tuple, list, float, str)):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__})")
+        raise no_signature_fits(name, ["Tensor", type(dim).__name__])
     return dim, other
 
 

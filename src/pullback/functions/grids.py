@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import is_number
+from pullback.errors import no_signature_fits
 from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
@@ -251,7 +252,7 @@ def dsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = Non
 def _even_split(name: str, input: Tensor, parts: Any, dim: int) -> Any:
     parts = plain_number(parts) if is_number(parts) else parts
     if not isinstance(parts, (int, tuple, list, Tensor)):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(parts).__name__})")
+        raise no_signature_fits(name, ["Tensor", type(parts).__name__])
     if isinstance(parts, int) and (parts <= 0 or input._array.shape[dim] % parts):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "

@@ -314,7 +314,9 @@ def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tupl
 
 def as_subclass(input: Tensor, cls: type) -> Any:
     """A view of the tensor that is an instance of a subclass."""
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
             "class inherits from Tensor."

@@ -9,6 +9,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import is_number
+from pullback.errors import no_signature_fits
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -30,10 +31,7 @@ def _factor_first(name: str, forms: tuple[str, str], *arguments: Any) -> tuple[A
     factor = arguments[0]
     is_factor = is_number(factor) or (isinstance(factor, TensorBase) and factor._array.ndim == 0)
     if not is_factor or len(arguments) != older.count(",") + 1:
-        given = ", ".join(type(value).__name__ for value in arguments)
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({given}), but expected ({newer} = 1)"
-        )
+        raise no_signature_fits(name, [type(value).__name__ for value in arguments])
     _warn_of(name, older, newer)
     return arguments
 

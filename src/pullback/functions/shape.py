@@ -8,7 +8,7 @@ import pullback.generated as G
 from pullback.backend.array_module import as_array, cast_array, has_internal_overlap, is_number
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values
-from pullback.errors import dim_out_of_range, not_a_tensor, wrong_type
+from pullback.errors import dim_out_of_range, no_signature_fits, not_a_tensor, wrong_type
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import check_overlap, check_partial_overlap, in_place
@@ -245,8 +245,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     end = destination if isinstance(destination, (tuple, list)) else (destination,)
     if len(start) != len(end):
         if not all(type(d) is int for d in (*start, *end)):
-            kinds = f"{type(source).__name__}, {type(destination).__name__}"
-            raise TypeError(f"movedim() received an invalid combination of arguments - got ({kinds})")
+            raise no_signature_fits("movedim", [type(source).__name__, type(destination).__name__])
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain the same "
             "number of "

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 _ROADS = tuple([f"pullback.{part}" for part in "functions generated graph modes overrid recording tensor".split()])
 
@@ -92,32 +92,63 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and type(value) in (bool, int, float, str) and bool(value == default)
 
 
-def call_entered() -> tuple[str, bool, tuple[Any, ...], dict[str, Any]] | None:
-    """The call by which the innermost caller outside of the operations came in: name, whether a method, arguments."""
+class Entered(NamedTuple):
+    """A call by which somebody came in: of which function, whether as a method, and its arguments, defaults included."""
+
+    name: str
+    is_method: bool
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    parameters: tuple[str, ...]
+
+
+def call_entered() -> Entered | None:
+    """The call by which the innermost caller outside of the operations came in."""
     frame: FrameType | None = sys._getframe(1)
     entered: FrameType | None = None
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_INSIDE):
         frame, entered = frame.f_back, frame
-    if entered is None:
+    caller = str(frame.f_globals.get("__name__", "")) if frame is not None else ""
+    if entered is None or (caller.startswith("pullback.") and not caller.startswith(_IN_PYTHON)):
         return None
     code, values = entered.f_code, entered.f_locals
-    is_method = code.co_name.startswith(_METHOD)
-    name = code.co_name.removeprefix(_METHOD)
+    is_method = code.co_name.startswith(_METHOD) or code.co_qualname.startswith(_METHOD)
+    name = code.co_name.removeprefix(_METHOD).removeprefix("public_")
     if name in _WRAPPERS:
-        name = str(values.get("told_name", "")) or code.co_filename.rpartition("<")[2].partition("(")[0]
-    varargs = code.co_flags & inspect.CO_VARARGS
+        name = str(values.get("told_name", entered.f_globals.get("told_name", "")))
+        name = name or getattr(values.get("function") or values.get("operation"), "__name__", "")
     count = code.co_argcount
-    args = tuple([values.get(n) for n in code.co_varnames[:count]])
+    parameters = code.co_varnames[:count]
+    args = tuple([values.get(n) for n in parameters])
     named = {n: values.get(n) for n in code.co_varnames[count : count + code.co_kwonlyargcount]}
     after = count + code.co_kwonlyargcount
-    if varargs:
+    if code.co_flags & inspect.CO_VARARGS:
         args += tuple(values.get(code.co_varnames[after], ()))
+        after += 1
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        named |= values.get(code.co_varnames[after + bool(varargs)], {})
-    return name, is_method, args, named
+        named |= values.get(code.co_varnames[after], {})
+    return Entered(name, is_method, args, named, parameters)
 
 
-_WRAPPERS = ("itself", "called")
+def as_called(entered: Entered, defaults: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call that were written in it, without the tensor whose method it is."""
+    names, written = _call_site(_INSIDE) or ((), 0)
+    values = {**dict(zip(entered.parameters, entered.args, strict=False)), **entered.kwargs}
+    if names or written:
+        return entered.args[entered.is_method :][:written], {n: values[n] for n in names if n in values}
+    given = list(entered.args)  # of a call with stars: what is a default may not have been written
+    while (
+        given
+        and len(given) <= len(entered.parameters)
+        and _is_default(given[-1], defaults.get(entered.parameters[len(given) - 1], inspect))
+    ):
+        given.pop()
+    named = {n: v for n, v in entered.kwargs.items() if not _is_default(v, defaults.get(n))}
+    return tuple(given[entered.is_method :]), named
+
+
+_IN_PYTHON = ("pullback.nn.modules.", "pullback.nn.init", "pullback.nn.utils.", "pullback.optim.")
+_WRAPPERS = ("itself", "called", "offered", "product")
 _INSIDE = (*_ROADS, *[f"pullback.{part}" for part in ("errors", "dispatch", "creation", "backend", "kernels")])
 
 
@@ -126,10 +157,10 @@ def is_operator() -> bool:
     return _call_site() is None
 
 
-def _call_site() -> tuple[tuple[str, ...], int] | None:
+def _call_site(roads: tuple[str, ...] = _ROADS) -> tuple[tuple[str, ...], int] | None:
     """The keywords and the number of other arguments of the call that left the caller's frame; None for an operator."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(roads):
         frame = frame.f_back
     if frame is None:
         return (), 0

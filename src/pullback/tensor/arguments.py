@@ -21,7 +21,7 @@ from pullback.backend.dtype import (
     result_dtype,
     to_dtype,
 )  # fmt: skip
-from pullback.errors import not_a_tensor
+from pullback.errors import not_a_tensor, refused_call
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 from pullback.typing import Array, Dims, DType, Shape
@@ -70,7 +70,7 @@ def plain_number(value: Any) -> Any:
 def plain_float(value: Any) -> Any:
     """As `plain_number`; what can be no number is refused, since NumPy takes None for NaN and broadcasts lists."""
     if not isinstance(value, TensorBase) and not is_number(value):
-        raise TypeError(f"argument must be Number, not {type(value).__name__}")
+        raise refused_call(f"argument must be Number, not {type(value).__name__}")
     return plain_number(value)
 
 
@@ -150,7 +150,7 @@ def as_int(value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError as error:
-        raise TypeError(f"argument must be int, not {type(value).__name__}: {error}") from None
+        raise refused_call(f"argument must be int, not {type(value).__name__}: {error}") from None
 
 
 def as_shape(size: Any) -> Shape:
@@ -166,7 +166,7 @@ def as_shape(size: Any) -> Shape:
     try:
         return (as_int(size),)
     except TypeError as error:
-        raise TypeError(f"argument must be tuple of ints, not {type(size).__name__}: {error}") from None
+        raise refused_call(f"argument must be tuple of ints, not {type(size).__name__}: {error}") from None
 
 
 PYTHON_TYPES = (bool, int, float, complex)

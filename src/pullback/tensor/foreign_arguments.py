@@ -131,7 +131,8 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
         f"    if ({_foreign_test(parameters)}) and any_foreign_among({name!r}, {required!r}, {{values}}):\n"
         f"        return ask(itself, {{given}})\n"
     )
-    return _named(_written_out(function, name, parameters, asking), function, module, name)
+    told_name = name if module == "pullback" else ""  # the others are Python in PyTorch too, and no parser reads them
+    return _named(_written_out(function, name, parameters, asking, told_name), function, module, name)
 
 
 def explaining(function: Callable[..., Any], name: str) -> Any:
@@ -141,7 +142,7 @@ def explaining(function: Callable[..., Any], name: str) -> Any:
         return _explaining_any(function, name)
     tests = _tests_of(parameters[1:]) if name not in _UNASKED else ""
     asking = f"    if ({tests}) and any_foreign({{values}}):\n        return ask(itself, {{given}})\n" if tests else ""
-    made = functools.update_wrapper(_written_out(function, name, parameters, asking), function)
+    made = functools.update_wrapper(_written_out(function, name, parameters, asking, name), function)
     made.__name__ = name
     return made
 
@@ -157,7 +158,7 @@ def _may_be_tensor(parameter: inspect.Parameter) -> bool:
     return ("Tensor" in kind or kind == "Any") and parameter.name not in ("axis", "keepdims", "dtype", "memory_format")
 
 
-def _explaining_any(function: Callable[..., Any], name: str) -> Any:
+def _explaining_any(function: Callable[..., Any], told_name: str) -> Any:
     """As `explaining`, for functions that take any number of arguments."""
 
     @functools.wraps(function)
@@ -165,7 +166,7 @@ def _explaining_any(function: Callable[..., Any], name: str) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            explained = refusal(function, name, args, kwargs, error)
+            explained = refusal(function, told_name, args, kwargs, error)
             if explained is None:
                 raise
         raise explained
@@ -182,10 +183,11 @@ def _foreign_test(parameters: list[inspect.Parameter]) -> str:
 
 
 def _written_out(
-    function: Callable[..., Any], name: str, parameters: list[inspect.Parameter], asking: str
+    function: Callable[..., Any], name: str, parameters: list[inspect.Parameter], asking: str, told_name: str
 ) -> Callable[..., Any]:
     """A function with the same parameters that looks at switches, calls, and explains what went wrong."""
     scope: dict[str, Any] = {
+        "told_name": told_name,
         "__name__": __name__,
         "Tensor": Tensor,
         "PLAIN": PLAIN,
@@ -267,7 +269,8 @@ def _left_open(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
 
 def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
     """As `offering`, for functions that take any number of arguments."""
-
+    prefix = module.removeprefix("pullback").removeprefix(".")
+    told_name = f"{prefix}_{name}" if prefix in ("linalg", "fft", "special") else "" if prefix else name
     switches = [(i, p.name) for i, p in enumerate(inspect.signature(function).parameters.values()) if is_switch(p)]
     first_switch = switches[0][0] if switches else sys.maxsize
 
@@ -285,7 +288,7 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:  # see Note [Refusals]
-            explained = refusal(function, name, args, kwargs, error)
+            explained = refusal(function, told_name or name, args, kwargs, error)
             if explained is None:
                 raise
         raise explained

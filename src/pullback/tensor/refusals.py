@@ -4,6 +4,8 @@
 Functions do not look at the types of their arguments: every call would pay for it. When one fails, whatever it stumbled
 over, its arguments are compared with its annotations (of composite functions) or with the signature of its kernel (of
 generated ones), and a TypeError in PyTorch's words takes the error's place: PyTorch reads all arguments before it runs.
+Where PyTorch's signatures are known, `dispatch/wrong_calls.py` reads the call that the user wrote as PyTorch's parser would.
+Python itself refuses too few, too many and misnamed arguments, before anything of ours runs.
 Switches alone are looked at in every call, since anything is true or false.
 """
 
@@ -19,7 +21,7 @@ from typing import Any
 from pullback.backend.array_module import is_number
 from pullback.backend.dtype import dtype
 from pullback.backend.naming import display_namespace
-from pullback.errors import NO_SIGNATURE, ArgumentTypeError, no_memory, no_signature_fits, wrong_type
+from pullback.errors import ArgumentTypeError, complaint_about_call, no_memory, no_signature_fits, wrong_type
 from pullback.tensor.arguments import PYTHON_TYPES, do_not_broadcast
 from pullback.tensor.tensor import TensorBase
 
@@ -60,11 +62,7 @@ def refused(
         if expected is not None:
             if value is None and name == "dim":
                 return TypeError(f'{function}() missing 1 required positional arguments: "dim"')
-            explained = wrong_type(function, name, None if by_name else position + 1, expected, value)
-            last = max(
-                i for i, other in enumerate(values) if i <= position or (other is not None and other is not False)
-            )
-            return with_signatures(explained, function, values[: last + 1], {})
+            return wrong_type(function, name, None if by_name else position + 1, expected, value)
     if isinstance(error, (ValueError, MemoryError)):
         return no_memory(error) or _shapes_that_differ(error) or error
     return error
@@ -77,36 +75,10 @@ def refusal(
     if _comes_from_a_callback(error):
         return None
     explained = _explanation(function, name, args, kwargs, error)
-    said = error if explained is None else explained
-    complete = with_signatures(said, name, *_without_defaults(function, args, kwargs))
-    return explained if complete is said else complete
-
-
-def _without_defaults(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The arguments that were given, as far as they differ from what they are when they are not."""
-    parameters = list(inspect.signature(function).parameters.values())
-    defaults = {p.name: p.default for p in parameters}
-    given = list(args)
-    while given and len(given) <= len(parameters) and given[-1] is parameters[len(given) - 1].default:
-        given.pop()
-    return given, {key: value for key, value in kwargs.items() if value is not defaults.get(key, inspect)}
-
-
-def with_signatures(error: Exception, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception:
-    """Let an error that no signature fits tell of all arguments that were given, not of the wrong one alone."""
-    if not isinstance(error, TypeError) or NO_SIGNATURE not in str(error):
-        return error
-    function, _, detail = str(error).partition(f"() {NO_SIGNATURE} - ")
-    given = [_kind_of(value) for value in args] + [f"{key}={_kind_of(value)}" for key, value in kwargs.items()]
-    detail = detail.rpartition("\n")[2] if "\n" in detail else "" if detail.startswith("got (") else detail
-    return no_signature_fits(function, given, detail, type(error))
-
-
-def _kind_of(value: Any) -> str:
-    """The type of an argument as PyTorch names it."""
-    return f"{display_namespace()}.dtype" if isinstance(value, dtype) else type(value).__name__
+    said = complaint_about_call()
+    if said is not None and said != str(error):
+        return _also_attribute_error(explained or error, said)
+    return explained
 
 
 def _explanation(
@@ -147,8 +119,7 @@ def _explanation(
     if _is_to_blame(bound, error):
         given = [type(value).__name__ for value in args]
         given += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
-        text = f"{name}() received an invalid combination of arguments - got ({', '.join(given)})"
-        return _also_attribute_error(error, text)
+        return _also_attribute_error(error, str(no_signature_fits(name, given)))
     return None
 
 

@@ -17,7 +17,7 @@ from pullback.backend.device import CPU, META, device
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.backend.meta_array import is_meta
-from pullback.errors import captured_modification
+from pullback.errors import captured_modification, refused_call
 from pullback.modes.interception import (
     dispatch,
     dispatch_operation,
@@ -620,7 +620,7 @@ def _index_of(dim: Any) -> int:
     try:
         return operator.index(dim)
     except TypeError as error:
-        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}: {error}") from None
+        raise refused_call(f"argument 'dim' must be int, not {type(dim).__name__}: {error}") from None
 
 
 def _raise_dim(dim: int, ndim: int) -> NoReturn:
