@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: demo test test-browser test-compiled check lint format types layers notes codegen conformance fuzz parity bench bench-quick bench-operations size clean
+.PHONY: compiled-operations demo test test-browser test-compiled check lint format types layers notes codegen conformance fuzz parity bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
@@ -72,6 +72,10 @@ PROGRAMS ?= 1000
 SEED ?= 0
 fuzz: $(VENV)/.conformance
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --programs $(PROGRAMS)
+
+# Every operation's samples inside of a compiled function, beside eager execution.
+compiled-operations: $(VENV)/.developed
+	$(BIN)/python -m tests.compiling.operations
 
 parity: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity

@@ -89,7 +89,7 @@ def with_a_loop(x: Any) -> Any:
         (lambda x: pullback.utils.checkpoint.checkpoint(lambda z: z.sin().exp(), x, use_reentrant=False), [(3,)]),
         (lambda x: pullback.cat([x, x.flip(0)]).index_select(0, pullback.tensor([1, 0])), [(3, 4)]),
         (lambda x: pullback.where(x > 0, x, -x) + pullback.arange(4.0), [(3, 4)]),
-        (lambda x: pullback.einsum("ij,kj->ik", x, x).logsumexp(0), [(3, 4)]),
+        (lambda x: (x @ x.T).logsumexp(0), [(3, 4)]),
     ],
 )  # fmt: skip
 def test_compiled_function_gives_the_values_and_gradients_of_eager(function: Any, shapes: Any) -> None:
@@ -314,6 +314,28 @@ def test_arguments_are_written_to() -> None:
     assert (x.tolist(), y.tolist()) == ([4.0, 4.0], [8.0, 0.0, 0.0])
     assert skipped(compiled) == 2
     assert x._version == CALLS
+
+
+def test_result_may_be_a_view_of_an_argument() -> None:
+    compiled = pullback.compile(lambda x: (x.T, x[1], x.detach()))
+    for _ in range(CALLS):
+        x = weights(2, 3) * 1
+        turned, row, detached = compiled(x)
+        assert turned._base is x
+        with pullback.no_grad():
+            x[1] = 5.0
+        assert (turned[0, 1].item(), row[0].item(), detached[1, 0].item()) == (5.0, 5.0, 5.0)
+        assert turned.requires_grad
+        assert not detached.requires_grad
+    assert skipped(compiled) == 2
+
+
+def test_several_results_keep_their_names() -> None:
+    compiled = pullback.compile(lambda x: x.max(0))
+    for _ in range(CALLS):
+        result = compiled(pullback.tensor([1.0, 3.0]))
+        assert (result.values.item(), result.indices.item()) == (3.0, 1)
+    assert skipped(compiled) == 2
 
 
 def test_arguments_that_share_memory_are_not_mixed_up() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from pullback.backend.array_module import data_address, ndarray, storage_of
+from pullback.backend.array_module import data_address, element_strides, ndarray, storage_of
 from pullback.backend.mirror import mirrors
 from pullback.backend.traced_array import TracedArray, plain
 from pullback.compiling.effects import watching_calls
@@ -51,13 +51,15 @@ class Input:
 class Output:
     """A leaf of the result: a new tensor (`index` among the outputs), an input itself, or a plain value."""
 
-    __slots__ = ("index", "input", "is_inference", "requires_grad", "value")
+    __slots__ = ("index", "input", "requires_grad", "value", "window")
 
     def __init__(self) -> None:
         self.index: int | None = None
         self.input: int | None = None
         self.requires_grad = False
         self.value: Any = None
+        self.window: Any = None
+        """Of a view of an input: its sizes, strides and offset, in elements, and whether it is detached."""
 
 
 class Grad:
@@ -255,10 +257,13 @@ class _Capturing:
                 output.index = known[id(leaf)]
             else:
                 self._describe_new(leaf, output, blocks)
-                known[id(leaf)] = len(made.program.outputs) - 1
+                if output.index is not None:
+                    known[id(leaf)] = output.index
 
     def _describe_new(self, leaf: Any, output: Output, blocks: set[int]) -> None:
         program = self.made.program
+        if self._describe_view(leaf, output):
+            return
         output.index = len(program.outputs)
         output.requires_grad = leaf._requires_grad
         program.outputs.append(self.recorder.read(leaf._array))
@@ -272,6 +277,23 @@ class _Capturing:
         elif leaf._requires_grad and leaf._edge is None and not leaf._has_edge():
             self.recorder.stop("the result is a new leaf that requires grad")
         blocks.add(id(block))
+
+    def _describe_view(self, leaf: Any, output: Output) -> bool:
+        """Whether a result is a view of an input: then it is taken of that again."""
+        array = leaf._array
+        block = self.recorder.block_of(array)
+        if type(leaf) is not Tensor or block is None or block.place is None:
+            return False
+        source = self.made.inputs[block.place].tensor
+        base = source._array
+        if base.dtype != array.dtype or any(step < 0 for step in array.strides):
+            return False
+        if source._requires_grad and not leaf._requires_grad and leaf._is_view():
+            return False  # made while nothing was recorded: what may be done with it differs
+        offset = (data_address(array) - data_address(base)) // array.itemsize
+        output.input = block.place
+        output.window = (array.shape, element_strides(array), offset, not leaf._requires_grad)
+        return True
 
     def _describe_grads(self) -> None:
         """Find the `.grad`s that the function set."""

@@ -48,7 +48,7 @@ def _is_pure(function: Any) -> bool:
     if objclass is not None:
         return issubclass(objclass, _PURE_OWNERS) or objclass.__module__.partition(".")[0] == "pullback"
     module = getattr(function, "__module__", None) or ""
-    return module in _PURE_MODULES or module.startswith("pullback")
+    return module in _PURE_MODULES or module.startswith("pullback") or module == "numpy"
 
 
 @contextmanager

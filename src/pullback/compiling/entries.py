@@ -135,6 +135,11 @@ class Entry:
     def _leaf(self, output: Any, made: list[Any], tensors: list[Any]) -> Any:
         if output.index is not None:
             return made[output.index]
+        if output.window is not None:
+            sizes, strides, offset, is_detached = output.window
+            source = tensors[output.input]
+            source = source.detach() if is_detached else source
+            return source.as_strided(sizes, strides, source.storage_offset() + offset)
         return tensors[output.input] if output.input is not None else output.value
 
     def _attach(self, made: list[Any], kept: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> None:

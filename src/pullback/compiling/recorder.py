@@ -265,6 +265,22 @@ class Recorder:
     ) -> Any:  # fmt: skip
         is_single = not isinstance(made, (tuple, list))
         parts = [made] if is_single else list(made)
+        if made is None and name.rpartition(".")[2].strip("_").startswith(_CHECKING):
+            self._add_call(name, _as_check(function), arguments, options, [], is_ordered=True, is_single=False)
+            return None
+        if not is_single and None in map(_none_or_zero, parts):
+            kept = tuple([place for place, part in enumerate(parts) if part is not None])
+            some = self._take(
+                name,
+                _some_results(function, kept),
+                arguments,
+                options,
+                tuple([parts[k] for k in kept]),
+                args,
+                is_ordered,
+            )
+            found = dict(zip(kept, some, strict=True))
+            return tuple([found.get(place) for place in range(len(parts))])
         if not all(hasattr(part, "dtype") for part in parts):
             if _holds_values((arguments, options)) or is_ordered:
                 self.stop(f"{name} gives Python values that depend on a tensor")
@@ -273,7 +289,8 @@ class Recorder:
         if is_single and same[0] is not None:
             return same[0]
         arrays = [as_array(part) for part in parts]
-        if any(part is not None for part in same) or self._overlap(arrays):
+        backwards = any(step < 0 for array in arrays for step in array.strides)
+        if backwards or any(part is not None for part in same) or self._overlap(arrays):
             function, arrays = copied_results(function), [_copy(array) for array in arrays]
         values = [value_of(array) for array in arrays]
         blocks = [self._block_of(array) if array.size else None for array in arrays]
@@ -325,6 +342,36 @@ class Recorder:
         call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)
         call.source = calling_line()
         self.program.calls.append(call)
+
+
+_CHECKING = ("check", "require", "refuse")
+"""How the names of kernels begin that only raise where something is wrong."""
+
+
+def _none_or_zero(part: Any) -> int | None:
+    return None if part is None else 0
+
+
+def _as_check(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that only raises, as one of no results."""
+
+    def run(*args: Any, **kwargs: Any) -> tuple[()]:
+        function(*args, **kwargs)
+        return ()
+
+    run.__name__ = getattr(function, "__name__", "check")
+    return run
+
+
+def _some_results(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
+    """A function of those results that are not None."""
+
+    def run(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        made = function(*args, **kwargs)
+        return tuple([made[place] for place in places])
+
+    run.__name__ = getattr(function, "__name__", "function")
+    return run
 
 
 def _is_array(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.tensor.size import Size
+from pullback.tensor.return_types import ReturnType
 
 Build = Callable[[list[Any]], Any]
 
@@ -17,7 +17,7 @@ def flatten(value: Any, leaves: list[Any]) -> Any:
         return (kind, *[flatten(part, leaves) for part in value])
     if kind is dict:
         return (dict, tuple(value), *[flatten(part, leaves) for part in value.values()])
-    if isinstance(value, tuple) and kind is not Size and hasattr(kind, "_fields"):
+    if isinstance(value, tuple) and (isinstance(value, ReturnType) or hasattr(kind, "_fields")):
         return (kind, *[flatten(part, leaves) for part in value])
     leaves.append(value)
     return None
@@ -31,4 +31,4 @@ def unflatten(structure: Any, leaves: Any) -> Any:
     if kind is dict:
         return {key: unflatten(part, leaves) for key, part in zip(structure[1], structure[2:], strict=True)}
     parts = [unflatten(part, leaves) for part in structure[1:]]
-    return kind(parts) if kind is tuple or kind is list else kind(*parts)
+    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
