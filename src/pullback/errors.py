@@ -67,20 +67,28 @@ class AnomalyError(AutogradError):
     """Anomaly mode found a NaN in a gradient."""
 
 
-def graph_freed(node_name: str) -> GraphFreedError:
-    """A released node is asked for what it had saved."""
+def graph_freed(node_name: str, places: str = "") -> GraphFreedError:
+    """A released node is asked for what it had saved; `places` says where it was recorded and freed, if known."""
     return GraphFreedError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-        f"already been freed): {node_name} released its saved values when an earlier backward() or grad() ran. "
+        f"already been freed): {node_name} released its saved values when an earlier backward() or grad() ran.{places} "
         "Specify retain_graph=True in that earlier call if you need to backward through this graph again, or to read its "
         "saved tensors afterwards."
     )
 
 
 def modified_in_place(
-    type_name: str, shape: Sequence[int], producer: str, output_nr: int, version: int, expected: int, *, anomaly: bool
+    type_name: str,
+    shape: Sequence[int],
+    producer: str,
+    output_nr: int,
+    version: int,
+    expected: int,
+    *,
+    anomaly: bool,
+    places: str = "",
 ) -> InPlaceModificationError:
-    """A saved tensor is at another version than when it was saved."""
+    """A saved tensor is at another version than when it was saved; `places` says where, if known."""
     origin = f", which is output {output_nr} of {producer}," if producer else ""
     hint = (
         "the backtrace further above shows the operation that failed to compute its gradient. "
@@ -89,10 +97,11 @@ def modified_in_place(
         else "enable anomaly detection to find the operation that failed to compute its gradient, "
         "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
+    further = [text for text in (hint if anomaly or not places else "", places) if text]
     return InPlaceModificationError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{type_name} {list(shape)}]{origin or ''} is at version {version}; "
-        f"expected version {expected} instead. Hint: {hint}"
+        f"expected version {expected} instead. Hint: {' '.join(further)}"
     )
 
 

@@ -257,19 +257,74 @@ def _exponential(x: pullback.Tensor) -> pullback.Tensor:
 
 
 def test_an_error_of_backward_names_the_line_of_its_node() -> None:
+    class Fails(Twice):
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            raise ValueError("no")
+
+    with record_source_lines():
+        y = Fails.apply(pullback.ones(2, requires_grad=True))
+    with pytest.raises(ValueError, match="no") as caught:
+        y.sum().backward()
+    assert caught.value.__notes__[0].startswith("FailsBackward was recorded at ")
+    assert caught.value.__notes__[0].endswith("(y = Fails.apply(pullback.ones(2, requires_grad=True)))")
+
+
+@record_source_lines()
+def test_an_in_place_error_names_every_write_since_the_save_and_the_line_that_saved() -> None:
     x = pullback.ones(2, requires_grad=True)
-    y = _exponential(x)
-    y.mul_(2)
+    factor = pullback.ones(2)
+    factor.add_(1)
+    y = x * factor
+    factor.add_(2)
+    factor[0] = 3
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
         y.sum().backward()
-    assert caught.value.__notes__[0].startswith("ExpBackward0 was recorded at ")
-    assert caught.value.__notes__[0].endswith("(return pullback.exp(x))")
+    message = str(caught.value)
+    assert "factor.add_(1)" not in message
+    assert message.index("(factor.add_(2)); at ") < message.index("(factor[0] = 3). MulBackward0 had saved it at ")
+    assert message.endswith(
+        "(y = x * factor). Use the out-of-place form there, or clone() the tensor before it is modified."
+    )
 
 
-def test_a_second_backward_names_the_line_of_the_freed_node() -> None:
+@record_source_lines()
+def test_writes_that_are_not_kept_any_more_are_counted() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = x.exp()
+    for _ in range(1000):
+        y.detach().add_(1)
+    with pytest.raises(RuntimeError, match=r"; and by \d\d\d earlier writes"):
+        y.sum().backward()
+
+
+@record_source_lines()
+def test_a_second_backward_names_the_lines_that_recorded_and_freed_the_node() -> None:
     x = pullback.ones(2, requires_grad=True)
     loss = _exponential(x).sum()
     loss.backward()
     with pytest.raises(RuntimeError, match="a second time") as caught:
         loss.backward()
-    assert "return pullback.exp(x)" in caught.value.__notes__[0]
+    assert "ExpBackward0 released its saved values" in str(caught.value)
+    assert "(return pullback.exp(x)), freed by the backward at " in str(caught.value)
+    assert "(loss.backward())." in str(caught.value)
+
+
+@record_source_lines()
+def test_an_inference_tensor_names_the_line_that_made_it() -> None:
+    with pullback.inference_mode():
+        made = pullback.ones(2) * 2
+    with pytest.raises(RuntimeError, match=r"Inference tensors cannot be saved .*\(made = pullback.ones\(2\) \* 2\)"):
+        pullback.ones(2, requires_grad=True) * made
+    with pytest.raises(RuntimeError, match=r"Inplace update to inference tensor .*\(made = pullback.ones\(2\) \* 2\)"):
+        made.add_(1)
+    with pytest.raises(RuntimeError, match=r"Setting requires_grad=True on .*\(made = pullback.ones\(2\) \* 2\)"):
+        made.requires_grad_()
+
+
+def test_errors_say_what_they_can_without_lines() -> None:
+    with record_source_lines(False):
+        y = pullback.ones(2, requires_grad=True).exp()
+        y.mul_(2)
+        with pytest.raises(RuntimeError, match=r"expected version 0 instead\. Hint: enable anomaly"):
+            y.sum().backward()

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pullback.backend.naming import display_namespace
-from pullback.errors import graph_freed
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput, saved_tensor_handle, stale
+from pullback.graph.source_lines import freed
 from pullback.modes.saved_tensor_hooks import current_hooks
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -124,7 +124,7 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
         if self.released:
             if self.accessed and getattr(self._forward_class, "clear_saved_tensors_on_access", False):
                 raise RuntimeError("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True")
-            raise graph_freed(self.name())
+            raise freed(self)
         result = tuple([self._unpack(value, version) for value, version in self.stored or ()])
         if getattr(self._forward_class, "clear_saved_tensors_on_access", False):
             self.accessed, self.released, self.stored = True, True, None
@@ -140,7 +140,7 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         if self.released:
-            raise graph_freed(self.name())
+            raise freed(self)
         return tuple([saved_tensor_handle(self, index) for index in range(len(self.stored or ()))])
 
     def _unpack(self, value: Any, version: int) -> Any:

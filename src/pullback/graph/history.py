@@ -109,7 +109,7 @@ def check_inference(tensor: Tensor) -> None:
     if type(tensor._counter) is InferenceVersion and not switches.inference_mode:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed. "
-            "Make a normal tensor of it with .clone() first."
+            f"Make a normal tensor of it with .clone() first.{tensor._counter.origin()}"
         )
 
 

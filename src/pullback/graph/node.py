@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pullback.backend.array_module import as_array, is_number
-from pullback.errors import graph_freed
 from pullback.graph.hooks import HookDict, NodeExtra
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.removable_handle import RemovableHandle
+from pullback.graph.source_lines import freed
 from pullback.modes.source_lines import source_line
 from pullback.native import extension
 from pullback.typing import DType, Shape
@@ -277,7 +277,7 @@ class Node:
                 if raw:
                     return self.raw_saved(name)
                 if self.released:
-                    raise graph_freed(self.name())
+                    raise freed(self)
                 return _as_shown(public, self.unpack(name))
         if public.endswith("_sym_sizes") and not raw:
             shape = self._read_shape(public.removesuffix("_sym_sizes"))

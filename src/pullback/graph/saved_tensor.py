@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pullback.backend.dtype import type_name
-from pullback.errors import AutogradError, graph_freed, modified_in_place
+from pullback.errors import AutogradError, modified_in_place
 from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.source_lines import freed, modification_places
 from pullback.modes.anomaly_mode import is_anomaly_enabled
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.saved_tensor_hooks import current_hooks
@@ -152,7 +153,7 @@ def pack_one(
 def unpack_saved(node: Node, name: str) -> Any:
     """The saved value as a Tensor (versions checked) or plain value. See Note [Saved tensors]."""
     if node.released:
-        raise graph_freed(node.name())
+        raise freed(node)
     value = getattr(node, f"saved_{name}")
     version = getattr(node, f"saved_{name}_version", -1)
     if version < 0:
@@ -186,6 +187,7 @@ def stale(value: Any, expected: int, node: Node | None) -> Exception:
     return modified_in_place(
         type_name(value._array.dtype), value._array.shape, forward_name(producer), output_nr,
         value._counter.value, expected, anomaly=is_anomaly_enabled(),
+        places=modification_places(value._counter, expected, node),
     )  # fmt: skip
 
 
@@ -246,7 +248,7 @@ class SavedTensor:
         """The tensor as backward reads it."""
         node = self._node
         if node.released:
-            raise graph_freed(node.name())
+            raise freed(node)
         value, version = self._read()
         if version < 0:
             return None

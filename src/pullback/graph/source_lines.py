@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pullback.errors import GraphFreedError, graph_freed
 from pullback.modes.source_lines import (
     CHEAP,
     HIDDEN,
@@ -67,8 +68,33 @@ def place_of(node: Node | None) -> tuple[str, int] | None:
     return None if line is None else line.place
 
 
-def note_source_line(error: BaseException, node: Node) -> None:
-    """Add to an error that the node raised where the node was recorded."""
+def freed(node: Any) -> GraphFreedError:
+    """The error of a node whose saved values are gone: where it was recorded, and which backward freed them."""
+    line, by = source_line_of(node), getattr(node, "freed_by", None)
+    places = "" if line is None else f" It was recorded at {line.describe()}"
+    if by is not None:
+        places += f"{',' if places else ' It was'} freed by the backward at {by.describe()}"
+    return graph_freed(node.name(), places and f"{places}.")
+
+
+def modification_places(counter: Any, since: int, node: Any) -> str:
+    """The lines that modified a saved tensor after version `since`, and the line of the operation that had saved it."""
+    lines = getattr(counter, "lines", None)
+    count = counter.value - since
+    if not lines or count < 1:
+        return ""
+    known = lines[-count:]
+    text = f"it was modified after it was saved, at {'; at '.join(line.describe() for line in known)}"
+    if len(known) < count:
+        text += f"; and by {count - len(known)} earlier writes"
     line = source_line_of(node)
     if line is not None:
+        text += f". {node.name()} had saved it at {line.describe()}"
+    return f"{text}. Use the out-of-place form there, or clone() the tensor before it is modified."
+
+
+def note_source_line(error: BaseException, node: Node) -> None:
+    """Add to an error that the node raised where the node was recorded, unless the error says it."""
+    line = source_line_of(node)
+    if line is not None and line.describe() not in str(error):
         error.add_note(f"{node.name()} was recorded at {line.describe()}")

@@ -16,11 +16,12 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, copy_array, data_address
 from pullback.backend.mirror import Mirror
-from pullback.errors import LeafModificationError, ViewModificationError, graph_freed
+from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import SavedOutput, forward_name
+from pullback.graph.source_lines import freed
 from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.autograd_extra import (
@@ -246,7 +247,7 @@ class CopySlices(Node):
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            raise freed(self)
         if grads[0] is None:
             return (None,) * len(edges)
         if self.turned:
@@ -278,7 +279,7 @@ class CopySlices(Node):
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         if self.released:
-            raise graph_freed(self.name())
+            raise freed(self)
         if grads[0] is None:
             return (None,) * len(edges)
         result = grads[0].clone()

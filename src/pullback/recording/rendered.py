@@ -18,11 +18,12 @@ from typing import Any
 from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
-from pullback.errors import derivative_not_implemented, graph_freed
+from pullback.errors import derivative_not_implemented
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import zero_grad_array, zero_grad_tensor
 from pullback.graph.saved_tensor import raise_stale, unpack_list
+from pullback.graph.source_lines import freed
 from pullback.graph.tangents import conjugate, connected, forward_not_implemented, sum_of_terms, zeros_like_input
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.recording import array_formulas
@@ -36,7 +37,7 @@ _SCOPE = {
     "derivative_not_implemented": derivative_not_implemented,
     "double_pullback": double_pullback,
     "forward_not_implemented": forward_not_implemented,
-    "graph_freed": graph_freed,
+    "freed": freed,
     "raise_stale": raise_stale,
     "rounded": rounded,
     "sum_of_terms": sum_of_terms,
@@ -84,7 +85,7 @@ def apply_rarely(node: Node, grads: Sequence[Any], edges: Any) -> Any:
     Several steps in half precision would round too often.
     """
     if node.released:
-        raise graph_freed(node.name())
+        raise freed(node)
     return _rule_in_float32(node.operation)(node, grads, edges)
 
 

@@ -261,8 +261,9 @@ class Tensor(TensorBase):
             raise RuntimeError("only Tensors of floating point dtype can require gradients: "
                                f"this one is {self.dtype}")  # fmt: skip
         if value and self._extra is not None and self._extra.inference and not switches.inference_mode:
+            origin = self._counter.origin() if isinstance(self._counter, InferenceVersion) else ""
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
-                               "Make a normal tensor of it with .clone() first.")  # fmt: skip
+                               f"Make a normal tensor of it with .clone() first.{origin}")  # fmt: skip
         self._requires_grad = bool(value)
         if self._extra is not None and (info := self._extra.view) is not None:
             info.own_leaf = bool(value)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from pullback.modes.source_lines import note_write
 from pullback.modes.switches import switches
 
 
@@ -48,7 +49,8 @@ class InferenceVersion(VersionCounter):
     __slots__ = ()
 
     def __init__(self) -> None:
-        self.views = self.lines = None  # `value` is left out: setting it would call the property below
+        # `value` is left out: setting it would call the property below.
+        self.views, self.lines = None, note_write(None)  # the line where the tensor was made
         self._prune_at = 16
 
     @property
@@ -57,12 +59,16 @@ class InferenceVersion(VersionCounter):
             return 0
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Make a normal tensor of it with .clone() to use it in "
-            "autograd."
+            f"autograd.{self.origin()}"
         )
 
     @value.setter
     def value(self, value: int) -> None:
         pass
+
+    def origin(self) -> str:
+        """Where the tensor was made, for errors; "" where that is not known."""
+        return f" It was made in inference mode at {self.lines[0].describe()}." if self.lines else ""
 
     def count_write(self) -> None:
         """Nothing is counted: who may write here is nobody that backward depends on."""
