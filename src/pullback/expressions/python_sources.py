@@ -24,7 +24,7 @@ class PythonSources:
         self.modules: dict[str, Module] = {}
         for folder in ("kernels", "formulas"):
             for path in sorted((source / folder).glob("*.py")):
-                self.modules[f"pullback.{folder}.{path.stem}"] = _read_module(path)
+                self.modules[f"pullback.{folder}.{path.stem}"] = read_module(path)
         self._public: dict[str, tuple[str, ast.FunctionDef]] = {}
         for name, module in self.modules.items():
             for function in module.functions.values():
@@ -55,7 +55,8 @@ class PythonSources:
         ]
 
 
-def _read_module(path: Path) -> Module:
+def read_module(path: Path) -> Module:
+    """The functions, constants and imports of a file."""
     module = Module(path)
     for statement in ast.parse(path.read_text(), str(path)).body:
         if isinstance(statement, ast.FunctionDef):

@@ -45,7 +45,7 @@ class Unrenderable(Exception):
     """Something that expressions have no word for, or that the Python kernel refuses."""
 
 
-class _NeedsNumber(Exception):
+class NeedsNumber(Exception):
     """A test on an operand: the kernel can be compiled only for calls in which that operand is a Python number."""
 
 
@@ -275,7 +275,7 @@ class Reader:
             return self.way.decide(value)
         if kind == NUMBER:
             return self.way.decide(_is_not_zero(value))
-        raise _NeedsNumber
+        raise NeedsNumber
 
     def present(self, value: Any) -> Any:
         """A value that is about to be used: not None on this way."""
@@ -556,7 +556,7 @@ def needs_number(evaluate: Callable[[], list[Variant]]) -> list[Variant] | None:
     """The variants; None where an operand must be a Python number for a test to be decided."""
     try:
         return evaluate()
-    except _NeedsNumber:
+    except NeedsNumber:
         return None
 
 

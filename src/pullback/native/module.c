@@ -48,6 +48,9 @@ extern const KernelEntry resampling_kernels[];
 extern const KernelEntry selection_kernels[];
 extern const KernelEntry view_kernels[];
 
+PyObject *make_program(PyObject *module, PyObject *arguments);
+PyObject *can_multiply(PyObject *module, PyObject *arguments);
+
 static const KernelEntry *const tables[] = {
     adaptive_pooling_kernels,
     brain_kernels,
@@ -281,6 +284,8 @@ static PyMethodDef methods[] = {
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
     {"limit_instruction_set", limit_instructions, METH_O,
      "Use no vectors wider than x86-64-v4 (4), v3 (3) or the base (1) has, as if the processor had none: for tests."},
+    {"make_program", make_program, METH_VARARGS, "A program of compiled loops and products; see Note [Programs]."},
+    {"can_multiply", can_multiply, METH_VARARGS, "Whether an instruction of a program can do this product."},
     {NULL},
 };
 

@@ -1,0 +1,613 @@
+"""Plans a program: groups in order, memory by how long it is needed, and what runs it.
+
+Groups that lie between two kernel calls become one program of native/programs.c, with one arena for all that lives
+inside of it. A program without kernel calls is one such object, and a call of it is one call of C.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pullback.compiling.fusion import Fusion, Group, live_steps
+from pullback.compiling.library import CompilerFailed, library
+from pullback.compiling.loop_text import Loop, write_loop
+from pullback.compiling.lowering import Lowering, NotLowered, lower
+from pullback.compiling.program import Number, Program, Value, fill, replay
+from pullback.compiling.steps import (
+    CONSTANT,
+    INPUT,
+    MADE,
+    KernelCall,
+    MatrixProduct,
+    Place,
+    Reduction,
+    Storage,
+    is_dense,
+    row_major,
+)
+from pullback.native import extension
+
+_ALIGNMENT = 64
+_FROM_INPUT, _FROM_FRESH, _FROM_ARENA, _FROM_CONSTANT = range(4)
+
+
+class NotPlanned(Exception):
+    """A program that is run as it was recorded."""
+
+
+@dataclass
+class Instruction:
+    """A loop or a product, and the memory that it reads and writes."""
+
+    group: Group
+    loop: Loop | None
+    places: list[Place]
+    numbers: list[int]
+    count: int = 1
+    smallest: int = 0
+    text: str = ""
+    product: tuple[int, ...] = (0,) * 13
+    parts: list[Storage] = field(default_factory=list)
+    """Memory between this loop and the one that puts the parts of its reductions together."""
+
+
+@dataclass
+class Segment:
+    """Instructions without a kernel call between them."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    inputs: list[Storage] = field(default_factory=list)
+    outputs: list[Storage] = field(default_factory=list)
+
+
+class Plan:
+    """Segments and kernel calls in order, and where the outputs are."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        lowering = lower(program)
+        self.outputs = [self._output(lowering, value) for value in program.outputs]
+        self.targets: list[Storage] = []
+        for index, value in program.writes:
+            self._write(lowering, index, value)
+        self._arrays = {
+            p.storage.index: p.storage for p in lowering.places.values() if p.storage.origin == INPUT
+        }  # fmt: skip
+        written = set(self.targets)
+        shown = {place.storage for place in self.outputs if isinstance(place, Place)}
+        steps = live_steps(lowering.steps, shown | written)
+        fusion = Fusion(steps)
+        self.groups = fusion.ordered()
+        self.wanted = shown | written | _crossing(self.groups)
+        self.parts: list[Segment | KernelCall] = []
+        for group in self.groups:
+            first = group.steps[0]
+            if isinstance(first, KernelCall):
+                self.parts.append(first)
+                continue
+            if not self.parts or isinstance(self.parts[-1], KernelCall):
+                self.parts.append(Segment())
+            segment = self.parts[-1]
+            assert isinstance(segment, Segment)
+            segment.instructions += _instructions(group, self.wanted)
+        self._connect(shown)
+
+    def _output(self, lowering: Lowering, value: Any) -> Place | Number | None:
+        if value is None or isinstance(value, Number):
+            return value
+        place = lowering.place(value)
+        expected = tuple(value.strides)
+        differs = [n for n, (a, b) in enumerate(zip(place.strides, expected, strict=True)) if a != b]
+        if place.storage.origin == CONSTANT or all(place.shape[n] == 1 for n in differs):
+            return place
+        if not place.size:
+            return place
+        if not is_dense(place.shape, expected, place.dtype.itemsize):
+            expected = row_major(place.shape, place.dtype.itemsize)
+        lowering.call = None
+        try:
+            return lowering.map(lambda x: x, place, out=lowering.new(place.shape, place.dtype, expected))
+        except NotLowered as error:
+            raise NotPlanned("an output that loops cannot copy") from error
+
+    def _write(self, lowering: Lowering, index: int, value: Value) -> None:
+        lowering.call = None
+        given = lowering.places[self.program.inputs[index]]
+        target = replace(given.storage, before=given.storage).whole
+        source = lowering.place(value)
+        if not target.size:
+            return
+        if source == given:
+            return
+        if source.dtype != target.dtype or source.storage is given.storage:
+            raise NotPlanned("a write of another kind")
+        self.targets.append(target.storage)
+        try:
+            lowering.map(lambda x: x, source, out=target)
+        except (NotLowered, ValueError) as error:
+            raise NotPlanned("a write that loops cannot do") from error
+
+    def _connect(self, shown: set[Storage]) -> None:
+        """Which memory goes from part to part."""
+        later: set[Storage] = set(shown)
+        for part in reversed(self.parts):
+            if isinstance(part, KernelCall):
+                later.update(place.storage for place in part.reads)
+                continue
+            touched = dict.fromkeys(s for i in part.instructions for s in (p.storage.memory for p in i.places))
+            made = {storage for i in part.instructions for storage in _made(i)}
+            part.outputs = [s for s in touched if s.origin == MADE and s in later and s in made]
+            part.inputs = [s for s in touched if s.origin == INPUT or (s.origin == MADE and s not in made)]
+            later.update(part.inputs)
+
+    @property
+    def texts(self) -> list[str]:
+        return [i.text for part in self.parts if isinstance(part, Segment) for i in part.instructions if i.text]
+
+
+def _crossing(groups: Iterable[Group]) -> set[Storage]:
+    """The storages that a group makes and another reads, or that several write."""
+    maker: dict[Storage, Group] = {}
+    crossing: set[Storage] = set()
+    for group in groups:
+        for storage in group.made:
+            if maker.setdefault(storage, group) is not group:
+                crossing.add(storage)
+    for group in groups:
+        crossing.update(s for s in group.reads if s in maker and (maker[s] is not group or s in crossing))
+    return crossing
+
+
+def _instructions(group: Group, wanted: set[Storage]) -> list[Instruction]:
+    first = group.steps[0]
+    if isinstance(first, MatrixProduct):
+        return [_product(group, first)]
+    loop = write_loop(group, wanted)
+    made = Instruction(group, loop, list(loop.places), loop.numbers, loop.count, loop.smallest, loop.text)
+    instructions = [made]
+    for step, _ in loop.partials:
+        parts = Storage(MADE, shape=(loop.count,), strides=(8,), dtype=np.dtype(np.float64)).whole
+        made.places.append(parts)
+        made.parts.append(parts.storage)
+        instructions.append(
+            Instruction(group, None, [parts, step.out], [], 1, 0, _combination(step, loop.count))
+        )  # fmt: skip
+    return instructions
+
+
+def _combination(step: Reduction, count: int) -> str:
+    """The loop that puts the parts of a reduction together."""
+    start = {"sum": "0", "maximum": "-INFINITY", "minimum": "INFINITY"}[step.how]
+    join = "total += part[i]" if step.how == "sum" else f"total = {step.how}_of(total, part[i])"
+    return (
+        "void NAME(char *const *places, const int32_t *at, const double *numbers, ptrdiff_t begin, ptrdiff_t end)\n{\n"
+        f"    const double *part = (const double *)places[at[0]];\n    double total = {start};\n"
+        f"    for (ptrdiff_t i = 0; i < {count}; i++)\n        {join};\n"
+        f"    *({step.out.ctype} *)places[at[1]] = ({step.out.ctype})total;\n}}\n"
+    )
+
+
+def _product(group: Group, step: MatrixProduct) -> Instruction:
+    item = step.out.dtype.itemsize
+    a, b, out = ([s // item for s in place.strides] for place in (step.a, step.b, step.out))
+    batch, rows, depth = step.a.shape
+    columns = step.b.shape[2]
+    numbers = (int(item == 8), rows, columns, depth, a[1], a[2], b[1], b[2], out[1], batch, a[0], b[0], out[0])
+    return Instruction(group, None, [step.a, step.b, step.out], [], product=numbers)
+
+
+# Tables of native/programs.c ---------------------------------------------------------------------------------------
+
+
+class _Tables:
+    """The tables of a segment, as bytes."""
+
+    def __init__(self, segment: Segment, plan: Plan, outputs: list[Place], is_whole: bool) -> None:
+        self.segment = segment
+        self.plan = plan
+        self.dims: list[int] = []
+        self.constants: list[Any] = []
+        self._constant_at: dict[Storage, int] = {}
+        self.offsets, self.arena_bytes = _arena(segment)
+        self.fresh = {storage: n for n, storage in enumerate(segment.outputs)}
+        if is_whole:  # the inputs of the program, numbers among them
+            self.input_at = {s: i for i, s in self._program_inputs().items()}
+            self.inputs: list[Any] = list(plan.program.inputs)
+        else:
+            self.input_at = {storage: n for n, storage in enumerate(segment.inputs)}
+            self.inputs = [*segment.inputs, *[value for value in plan.program.inputs if isinstance(value, Number)]]
+        self.output_places = outputs
+
+    def _program_inputs(self) -> dict[int, Storage]:
+        return self.plan._arrays
+
+    def _dims(self, shape: Sequence[int], strides: Sequence[int]) -> int:
+        at = len(self.dims)
+        self.dims += [*shape, *strides]
+        return at
+
+    def _origin(self, storage: Storage) -> tuple[int, int, int]:
+        if storage in self.fresh:
+            return _FROM_FRESH, self.fresh[storage], 0
+        if storage in self.offsets:
+            return _FROM_ARENA, 0, self.offsets[storage]
+        if storage.origin == CONSTANT:
+            if storage not in self._constant_at:
+                self._constant_at[storage] = len(self.constants)
+                self.constants.append(storage.constant)
+            return _FROM_CONSTANT, self._constant_at[storage], 0
+        return _FROM_INPUT, self.input_at[storage.memory], 0
+
+    def make(self, addresses: dict[str, int], otherwise: Callable[..., Any]) -> Any:
+        """The object that runs the segment."""
+        numbers_at = self._number_places()
+        places: dict[tuple[int, int, int], int] = {}
+        at: list[int] = []
+        rows: list[int] = []
+        work = 0
+        for i in self.segment.instructions:
+            first = len(at)
+            for place in i.places:
+                origin, index, offset = self._origin(place.storage)
+                at.append(places.setdefault((origin, index, offset + place.offset), len(places)))
+            at += [numbers_at[number] for number in i.numbers]
+            kind, address = (0, addresses[i.text]) if i.text else (1, 0)
+            rows += [kind, address, i.count, i.smallest, first, *i.product]
+            work += _work(i)
+        inputs: list[int] = []
+        for value in self.inputs:
+            if isinstance(value, Number):
+                inputs += [1, 0, 0, 0]
+            else:
+                dtype = np.dtype(value.dtype)
+                inputs += [0, dtype.num, len(value.shape), self._dims(value.shape, value.strides)]
+        fresh: list[int] = []
+        for storage in self.segment.outputs:
+            fresh += self._output(_FROM_FRESH, 0, storage.whole)
+        outputs: list[int] = []
+        for place in self.output_places:
+            origin, index, _ = self._origin(place.storage)
+            row = self._output(origin, index, place)
+            if place == place.storage.whole:
+                row[4] = -1  # the array itself
+            outputs += row
+        written = sorted(
+            {self.input_at[s.memory] for i in self.segment.instructions for s in _made(i) if s.origin == INPUT}
+        )  # fmt: skip
+        tables = [_packed(table) for table in (inputs, fresh, outputs, self.dims, written)]
+        return extension.make_program(
+            _packed(rows), struct.pack(f"={len(at)}i", *at), _packed([n for key in places for n in key]), *tables,
+            tuple(self.constants), otherwise, library, self.arena_bytes, work,
+        )  # fmt: skip
+
+    def _number_places(self) -> dict[int, int]:
+        """Where the numbers of the program are among the inputs of this segment."""
+        found: dict[int, int] = {}
+        positions = {value: n for n, value in enumerate(self.inputs) if isinstance(value, Number)}
+        for index, value in enumerate(self.plan.program.inputs):
+            if isinstance(value, Number):
+                found[index] = positions[value]
+        return found
+
+    def _output(self, origin: int, index: int, place: Place) -> list[int]:
+        return [
+            origin, index, place.offset, place.dtype.num, len(place.shape), self._dims(place.shape, place.strides),
+        ]  # fmt: skip
+
+
+def _packed(numbers: list[int]) -> bytes:
+    return struct.pack(f"={len(numbers)}q", *numbers)
+
+
+def _made(instruction: Instruction) -> list[Storage]:
+    steps = [step.out.storage for step in instruction.group.steps if not isinstance(step, KernelCall)]
+    return steps + instruction.parts
+
+
+def _work(i: Instruction) -> int:
+    if i.text:
+        return math.prod(i.group.dims) * (i.group.cost + 4) // 4
+    return i.product[1] * i.product[2] * i.product[3] * i.product[9] // 8
+
+
+def _arena(segment: Segment) -> tuple[dict[Storage, int], int]:
+    """Where in the arena each storage is that lives in the segment only: memory is used again as soon as it may be."""
+    kept = set(segment.outputs) | set(segment.inputs)
+    span: dict[Storage, tuple[int, int]] = {}
+    for turn, instruction in enumerate(segment.instructions):
+        for place in instruction.places:
+            storage = place.storage
+            if storage.origin == MADE and storage not in kept:
+                span[storage] = (span.get(storage, (turn, turn))[0], turn)
+    offsets: dict[Storage, int] = {}
+    free: list[tuple[int, int]] = []  # (offset, size) of gaps below `end`
+    active: list[tuple[int, int, int]] = []  # (last turn, offset, size)
+    end = 0
+    for storage, (begin, last) in sorted(span.items(), key=lambda item: item[1][0]):
+        for done in [a for a in active if a[0] < begin]:
+            active.remove(done)
+            free = _merged([*free, done[1:]])
+        size = -(-max(storage.nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
+        fitting = min((gap for gap in free if gap[1] >= size), key=lambda gap: gap[1], default=None)
+        if fitting is None:
+            at, end = end, end + size
+        else:
+            free.remove(fitting)
+            at = fitting[0]
+            if fitting[1] > size:
+                free.append((at + size, fitting[1] - size))
+        offsets[storage] = at
+        active.append((last, at, size))
+    return offsets, end
+
+
+def _merged(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    made: list[tuple[int, int]] = []
+    for offset, size in sorted(gaps):
+        if made and sum(made[-1]) == offset:
+            made[-1] = (made[-1][0], made[-1][1] + size)
+        else:
+            made.append((offset, size))
+    return made
+
+
+# Runners ------------------------------------------------------------------------------------------------------------
+
+
+class PlannedRunner:
+    """Runs a plan of several parts: memory goes from one to the next, and is let go when nobody needs it."""
+
+    def __init__(self, plan: Plan, addresses: dict[str, int]) -> None:
+        self._plan = plan
+        self._slots: dict[Storage, int] = {}
+        program = plan.program
+        for index, storage in plan._arrays.items():
+            self._slots[storage] = index
+        self._size = len(program.inputs)
+        self._count = len(program.inputs)
+        self._steps: list[Callable[[list[Any]], None]] = []
+        numbers = [i for i, value in enumerate(program.inputs) if isinstance(value, Number)]
+        dies = self._last_uses()
+        for turn, part in enumerate(plan.parts):
+            gone = [self._slot(s) for s in dies.get(turn, ()) if s.origin == MADE]
+            if isinstance(part, KernelCall):
+                self._steps.append(self._call(part, gone))
+            else:
+                self._steps.append(self._segment(part, addresses, numbers, gone))
+        self._outputs = [self._reader(place) for place in plan.outputs]
+
+    def _slot(self, storage: Storage) -> int:
+        if storage not in self._slots:
+            self._slots[storage] = self._size
+            self._size += 1
+        return self._slots[storage]
+
+    def _last_uses(self) -> dict[int, list[Storage]]:
+        last: dict[Storage, int] = {}
+        for turn, part in enumerate(self._plan.parts):
+            touched = (
+                [p.storage for p in (*part.reads, *part.outs)] if isinstance(part, KernelCall)
+                else [*part.inputs, *part.outputs]
+            )  # fmt: skip
+            for storage in touched:
+                last[storage] = turn
+        shown = {place.storage for place in self._plan.outputs if isinstance(place, Place)}
+        dies: dict[int, list[Storage]] = {}
+        for storage, turn in last.items():
+            if storage not in shown:
+                dies.setdefault(turn, []).append(storage)
+        return dies
+
+    def _reader(self, place: Any) -> Callable[[list[Any]], Any]:
+        """What gives the array of a place."""
+        if place is None:
+            return lambda held: None
+        if isinstance(place, Number):
+            index = self._plan.program.inputs.index(place)
+            return lambda held: held[index]
+        storage = place.storage
+        if storage.origin == CONSTANT:
+            array = storage.constant if place == storage.whole else _window(storage.constant, place)
+            return lambda held: array
+        slot = self._slot(storage)
+        if place == storage.whole:
+            return lambda held: held[slot]
+        return lambda held: _window(held[slot], place)
+
+    def _call(self, part: KernelCall, gone: list[int]) -> Callable[[list[Any]], None]:
+        call = part.call
+        readers = [(value, self._reader(place)) for value, place in part.places.items()]
+        numbers = [(v, i) for i, v in enumerate(self._plan.program.inputs) if isinstance(v, Number)]
+        targets = [self._slot(place.storage) for place in part.outs]
+
+        def run(held: list[Any]) -> None:
+            arrays = {value: reader(held) for value, reader in readers}
+            for value, index in numbers:
+                arrays[value] = held[index]
+            made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
+            for slot, array in zip(targets, (made,) if call.is_single else made, strict=True):
+                held[slot] = array
+            for slot in gone:
+                held[slot] = None
+
+        return run
+
+    def _segment(
+        self, part: Segment, addresses: dict[str, int], numbers: list[int], gone: list[int]
+    ) -> Callable[[list[Any]], None]:
+        tables = _Tables(part, self._plan, [storage.whole for storage in part.outputs], False)
+        native = tables.make(addresses, lambda given: native(_relaid(part.inputs, given)))
+        sources = [*[self._slot(storage) for storage in part.inputs], *numbers]
+        targets = [self._slot(storage) for storage in part.outputs]
+
+        def run(held: list[Any]) -> None:
+            made = native([held[slot] for slot in sources])
+            for slot, array in zip(targets, made, strict=True):
+                held[slot] = array
+            for slot in gone:
+                held[slot] = None
+
+        return run
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        held: list[Any] = [*inputs, *[None] * (self._size - self._count)]
+        for step in self._steps:
+            step(held)
+        return [reader(held) for reader in self._outputs]
+
+
+def _window(array: Any, place: Place) -> Any:
+    """A place as an array over the memory of the array that owns it."""
+    return np.ndarray(place.shape, place.dtype, array, place.offset, place.strides) if array.flags.c_contiguous else (
+        _strided(array, place)
+    )  # fmt: skip
+
+
+def _strided(array: Any, place: Place) -> Any:
+    first = place.offset // array.itemsize
+    start = np.lib.stride_tricks.as_strided(array, (first + 1,), (array.itemsize,))[first:]
+    return np.lib.stride_tricks.as_strided(start, place.shape, place.strides)
+
+
+def _relaid(storages: list[Storage], given: Sequence[Any]) -> list[Any]:
+    """Arrays as a segment expects them, where a kernel gave another layout."""
+    made: list[Any] = list(given)
+    for n, storage in enumerate(storages):
+        array = np.asarray(given[n])
+        if array.shape != storage.shape or array.dtype != storage.dtype:
+            raise NotPlanned("another shape than was recorded")
+        if array.strides != storage.strides and storage.origin != INPUT:
+            copy = np.lib.stride_tricks.as_strided(
+                np.empty(max(storage.nbytes // array.itemsize, 1), array.dtype), storage.shape, storage.strides
+            )
+            copy[...] = array
+            array = copy
+        made[n] = array
+    return made
+
+
+class BuiltRunner:
+    """Runs a program: compiled once that is done, as it was recorded until then and where inputs are laid out otherwise."""
+
+    def __init__(self, program: Program, plan: Plan, *, patience: float) -> None:
+        self.program = program
+        self.plan = plan
+        self._reference = replay(program)
+        self._run: Callable[[Sequence[Any]], list[Any]] = self._reference
+        self.is_compiled = False
+        self.problem = ""
+        self._thread = threading.Thread(target=self._compile, daemon=True)
+        self._thread.start()
+        self._thread.join(patience)
+
+    def _compile(self) -> None:
+        try:
+            texts = self.plan.texts
+            addresses = dict(zip(texts, library.addresses(texts), strict=True))
+            self._run = self._runner(addresses)
+            self.is_compiled = True
+        except CompilerFailed as error:
+            self.problem = str(error)
+        except Exception as error:  # what goes wrong here must not reach a program that can be run as recorded
+            self.problem = f"{type(error).__name__}: {error}"
+
+    def _runner(self, addresses: dict[str, int]) -> Callable[[Sequence[Any]], list[Any]]:
+        plan = self.plan
+        places = [place for place in plan.outputs if isinstance(place, Place)]
+        is_whole = len(plan.parts) == 1 and isinstance(plan.parts[0], Segment) and len(places) == len(plan.outputs)
+        if is_whole:
+            segment = plan.parts[0]
+            assert isinstance(segment, Segment)
+            made: Callable[[Sequence[Any]], list[Any]] = _Tables(segment, plan, places, True).make(
+                addresses, self._reference
+            )
+            self.native = made
+            return made
+        planned = PlannedRunner(plan, addresses)
+        fits = _layout_check(plan)
+
+        def run(inputs: Sequence[Any]) -> list[Any]:
+            return planned(inputs) if fits(inputs) else self._reference(inputs)
+
+        return run
+
+    def wait(self) -> None:
+        """Wait until the program is compiled."""
+        self._thread.join()
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        return self._run(inputs)
+
+    def times(self, inputs: Sequence[Any]) -> list[tuple[str, float]]:
+        """The kernels of a program that is one piece, with the seconds that each takes in one call."""
+        self.wait()
+        native = getattr(self, "native", None)
+        if native is None:
+            return []
+        segment = self.plan.parts[0]
+        assert isinstance(segment, Segment)
+        return [
+            (_title(i), nanoseconds * 1e-9)
+            for i, nanoseconds in zip(segment.instructions, native.times(inputs), strict=True)
+        ]
+
+    def describe(self) -> str:
+        """What runs, kernel by kernel, with the text of the loops."""
+        return describe(self.plan, self.problem)
+
+
+def _layout_check(plan: Plan) -> Callable[[Sequence[Any]], bool]:
+    expected = [(index, s.shape, s.strides, s.dtype) for index, s in plan._arrays.items()]
+    written = [index for index, _ in plan.program.writes]
+
+    def fits(inputs: Sequence[Any]) -> bool:
+        for index, shape, strides, dtype in expected:
+            array = inputs[index]
+            if array.strides != strides or array.shape != shape or array.dtype != dtype:
+                return False
+        for index in written:
+            target = inputs[index]
+            others = [a for n, a in enumerate(inputs) if n != index and isinstance(a, np.ndarray)]
+            if any(np.may_share_memory(target, other) for other in others):
+                return False
+        return True
+
+    return fits
+
+
+def _title(instruction: Instruction) -> str:
+    if not instruction.text:
+        _, rows, columns, depth, *_, batch, _, _, _ = instruction.product
+        return f"product {rows}x{depth} by {depth}x{columns}" + (f", {batch} times" if batch > 1 else "")
+    names = [step.source.kernel for step in instruction.group.steps if step.source is not None]
+    told = ", ".join(dict.fromkeys(names))
+    return f"{instruction.group.kind} over {list(instruction.group.dims)}: {told or 'copy'}"
+
+
+def describe(plan: Plan, problem: str = "") -> str:
+    """A plan in words and in C."""
+    lines = [f"not compiled: {problem}"] if problem else []
+    for part in plan.parts:
+        if isinstance(part, KernelCall):
+            lines.append(f"kernel {part.call.kernel}")
+            continue
+        _, arena = _arena(part)
+        lines.append(f"segment of {len(part.instructions)} kernels, {arena} bytes of memory of its own")
+        for instruction in part.instructions:
+            lines.append(f"  {_title(instruction)}")
+            lines += [f"    {line}" for line in instruction.text.splitlines()]
+    return "\n".join(lines)
+
+
+def build_plan(program: Program) -> Plan:
+    """The plan of a program; NotPlanned where it is run as it was recorded."""
+    if extension is None or not hasattr(extension, "make_program"):
+        raise NotPlanned("the compiled kernels of pullback are missing")
+    return Plan(program)
