@@ -25,6 +25,11 @@ def weights(*shape: int, seed: int = 0) -> Any:
     return pullback.randn(*shape, generator=generator, requires_grad=True)
 
 
+def assert_close(actual: Any, expected: Any) -> None:
+    """A compiled function may add in another order, and fuse a product with a sum: values agree to rounding."""
+    pullback.testing.assert_close(actual.detach(), expected.detach(), rtol=2e-5, atol=2e-6, equal_nan=True)
+
+
 def skipped(function: Any) -> int:
     """How often Python was skipped."""
     assert isinstance(function, CompiledFunction)
@@ -43,7 +48,7 @@ def assert_same(function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
             result.sum().backward()
             results.append([result.detach(), *[x.grad for x in inputs], pullback.rand(1)])
         for expected, actual in zip(*results, strict=True):
-            assert pullback.equal(actual, expected)
+            assert_close(actual, expected)
     assert skipped(compiled) == CALLS - 2
 
 
@@ -170,7 +175,7 @@ def test_double_backward_is_exact() -> None:
         (second,) = pullback.autograd.grad(first.sum(), x)
         (eager,) = pullback.autograd.grad(x.sin().exp().sum(), x, create_graph=True)
         (expected,) = pullback.autograd.grad(eager.sum(), x)
-        assert pullback.equal(second, expected)
+        assert_close(second, expected)
 
 
 def test_hooks_on_results_and_arguments_run() -> None:
@@ -221,8 +226,8 @@ def test_module_in_training_updates_its_buffers() -> None:
         if call == CALLS:
             compiled.eval()
             twin.eval()
-        assert pullback.equal(compiled(x), twin(x))
-    assert pullback.equal(layer.running_mean, twin.running_mean)
+        assert_close(compiled(x), twin(x))
+    assert_close(layer.running_mean, twin.running_mean)
     assert int(layer.num_batches_tracked) == CALLS
 
 
@@ -283,7 +288,7 @@ def test_whole_training_step_is_one_program(make: Any, set_to_none: bool) -> Non
 
     for expected, actual in zip(run(False), run(True), strict=True):
         for one, other in zip(expected, actual, strict=True):
-            assert pullback.equal(one, other)
+            assert_close(one, other)
 
 
 def test_gradients_accumulate_where_they_are_not_zeroed() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend import array_module
+from pullback.compiling import memory
 from pullback.compiling.lowering import Lowering, NotLowered, Symbol, apply, as_expression, choose, drop_axes
 from pullback.compiling.program import Number
 from pullback.compiling.steps import Place, is_dense, row_major
@@ -617,6 +619,13 @@ def slice_back(
     return place_part(lower, input, shape, dim, start, end, step)
 
 
+@_lowering
+def copy(lower: Lowering, input: Place, src: Place) -> Place:
+    if input.dtype != src.dtype:
+        raise NotLowered("a cast")
+    return lower.map(_identity, src, out=lower.new(input.shape, input.dtype))
+
+
 # Memory, and NumPy's own functions -----------------------------------------------------------------------------------
 
 
@@ -628,6 +637,46 @@ def _memory_window(
     ):  # fmt: skip
         raise NotLowered("memory of another form")
     return whole.windowed(tuple(shape), tuple(strides), offset)
+
+
+def _fits_geometry(place: Place, geometry: Any) -> bool:
+    return place.dtype == geometry.dtype and place.shape == tuple(geometry.shape) and is_dense(
+        geometry.shape, geometry.strides, geometry.dtype.itemsize
+    )  # fmt: skip
+
+
+@_lowering
+def gather_strided(lower: Lowering, grad: Place, base: Any, view: Any) -> Place:
+    if not _fits_geometry(grad, base) or base.offset or view.dtype != base.dtype or view.span() > base.span():
+        raise NotLowered("memory of another form")
+    if _steps(grad.shape, grad.strides) != _steps(base.shape, base.strides):
+        grad = _laid_out(lower, grad, grad.shape, base.strides, grad.dtype)
+    part = grad.windowed(tuple(view.shape), tuple(view.strides), view.offset)
+    if not is_dense(view.shape, view.strides, view.dtype.itemsize):
+        return lower.map(_identity, part, out=lower.new(part.shape, part.dtype))
+    return lower.map(_identity, part, out=lower.new(part.shape, part.dtype, part.strides))
+
+
+@_lowering
+def overwrite_strided(lower: Lowering, grad: Place, base: Any, view: Any, part: Any) -> Place:
+    if not _fits_geometry(grad, base) or base.offset or view.dtype != base.dtype or view.span() > base.span():
+        raise NotLowered("memory of another form")
+    source = 0.0 if part is None else part
+    return _written(
+        lower, grad, source, view.offset, view.shape, view.strides, view.dtype, strides_of_whole=base.strides
+    )  # fmt: skip
+
+
+@_lowering
+def scatter_strided(lower: Lowering, grad: Place, base: Any, view: Any) -> Place:
+    dense = is_dense(base.shape, base.strides, base.dtype.itemsize)
+    if not dense or base.offset or view.overlaps() or view.span() > base.span() or grad.dtype != base.dtype:
+        raise NotLowered("memory of another form")
+    out = lower.new(tuple(base.shape), base.dtype, tuple(base.strides))
+    lower.map(lambda: Symbol(as_expression(0.0)), out=out)
+    out.storage.is_pieced = True
+    lower.map(_identity, grad, out=out.windowed(tuple(view.shape), tuple(view.strides), view.offset))
+    return out
 
 
 def _steps(shape: Any, strides: Any) -> list[int]:
@@ -689,24 +738,22 @@ def _full(lower: Lowering, shape: Any, value: Any, dtype: Any) -> Place:
     return _filled(lower, tuple(shape), dtype, value)
 
 
-BY_TITLE: dict[str, Callable[..., Any]] = {
-    "memory.window": _memory_window,
-    "memory.laid_out": _laid_out,
-    "memory.written": _written,
-    "array_module.restride": _restride,
-    "array_module.copy_array": clone,
-    "array_module.cast_array": to_dtype,
-    "array_module.zeros": lambda lower, shape, dtype: _full(lower, shape, 0.0, dtype),
-    "array_module.ones": lambda lower, shape, dtype: _full(lower, shape, 1.0, dtype),
-    "array_module.full": _full,
-    "numpy.add.reduce": lambda lower, array, axis=0, dtype=None, keepdims=False: sum(
+BY_FUNCTION: dict[Any, Callable[..., Any]] = {
+    memory.window: _memory_window,
+    memory.laid_out: _laid_out,
+    memory.written: _written,
+    array_module.restride: _restride,
+    array_module.copy_array: clone,
+    array_module.cast_array: to_dtype,
+    array_module.zeros: lambda lower, shape, dtype: _full(lower, shape, 0.0, dtype),
+    array_module.ones: lambda lower, shape, dtype: _full(lower, shape, 1.0, dtype),
+    array_module.full: _full,
+    np.add.reduce: lambda lower, array, axis=0, dtype=None, keepdims=False: sum(
         lower, array, axis, keepdims, dtype=dtype
     ),
-    "numpy.sum": lambda lower, array, axis=None, dtype=None, keepdims=False: sum(
-        lower, array, axis, keepdims, dtype=dtype
-    ),
+    np.sum: lambda lower, array, axis=None, dtype=None, keepdims=False: sum(lower, array, axis, keepdims, dtype=dtype),
 }
-"""What is recorded outside of kernels, by the titles that the recorder gives."""
+"""What is recorded outside of kernels."""
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/"}
 _COMPARISONS = {

@@ -279,11 +279,12 @@ def lower(program: Program) -> Lowering:
 def _lower_call(made: Lowering, call: Call, lowerings: dict[str, Callable[..., Any]]) -> None:
     if call.is_ordered:
         raise NotLowered("an effect")
-    from pullback.compiling.lowered_kernels import BY_TITLE, lower_ufunc
+    from pullback.compiling.lowered_kernels import BY_FUNCTION, lower_ufunc
 
     module, name = kernel_of(call)
-    if call.kernel in BY_TITLE:
-        _lower_by_hand(made, call, BY_TITLE[call.kernel])
+    known = BY_FUNCTION.get(call.function)
+    if known is not None:
+        _lower_by_hand(made, call, known)
         return
     if isinstance(call.function, np.ufunc) and call.kernel.startswith("numpy."):
         if call.options or not call.is_single:

@@ -158,12 +158,24 @@ class _Flow:
         self._capacity.append(0)
 
     def cut(self, source: int, sink: int) -> set[int]:
-        """The nodes on the source's side."""
+        """The nodes before the last of the smallest cuts: what is kept is as near as can be to what needs it."""
         while True:
             depth = self._depths(source)
             if depth[sink] < 0:
-                return {node for node, d in enumerate(depth) if d >= 0}
+                return set(range(len(depth))) - self._leading_to(sink)
             self._block(source, sink, depth)
+
+    def _leading_to(self, sink: int) -> set[int]:
+        """The nodes from which something more could be sent to the sink."""
+        found, queue = {sink}, deque([sink])
+        while queue:
+            node = queue.popleft()
+            for edge in self._edges[node]:
+                source = self._to[edge]
+                if self._capacity[edge ^ 1] > 0 and source not in found:
+                    found.add(source)
+                    queue.append(source)
+        return found
 
     def _depths(self, source: int) -> list[int]:
         depth = [-1] * len(self._edges)

@@ -137,12 +137,20 @@ class Plan:
     def _connect(self, shown: set[Storage]) -> None:
         """Which memory goes from part to part."""
         later: set[Storage] = set(shown)
-        for part in reversed(self.parts):
+        known: set[Storage] = set()
+        made_in: list[set[Storage]] = []  # by part; what an earlier part began is written where it is
+        for part in self.parts:
+            storages = (
+                {place.storage for place in part.outs} if isinstance(part, KernelCall)
+                else {storage for i in part.instructions for storage in _made(i)}
+            )  # fmt: skip
+            made_in.append(storages - known)
+            known |= storages
+        for part, made in zip(reversed(self.parts), reversed(made_in), strict=True):
             if isinstance(part, KernelCall):
                 later.update(place.storage for place in part.reads)
                 continue
             touched = dict.fromkeys(s for i in part.instructions for s in (p.storage.memory for p in i.places))
-            made = {storage for i in part.instructions for storage in _made(i)}
             part.outputs = [s for s in touched if s.origin == MADE and s in later and s in made]
             part.inputs = [s for s in touched if s.origin == INPUT or (s.origin == MADE and s not in made)]
             later.update(part.inputs)

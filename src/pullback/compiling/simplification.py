@@ -103,7 +103,7 @@ class _Simplified:
         if not isinstance(first, Value):
             return None
         name = getattr(call.function, "__name__", "")
-        if name in _SAME:
+        if name in _SAME and not (name in ("conj", "conjugated") and np.dtype(first.dtype).kind not in "fiub"):
             return self._uncast(first, call) if name in _CASTS else first
         if name in _ONE and len(call.arguments) == 2 and not call.options:
             return first if _is_number(call.arguments[1], 1) else None
@@ -132,7 +132,7 @@ class _Simplified:
     def _fold(self, call: Call) -> bool:
         """Compute now what depends on constants alone."""
         values = list(values_in((call.arguments, call.options)))
-        if not values or any(not isinstance(v, Value) or v.constant is None for v in values):
+        if any(not isinstance(v, Value) or v.constant is None for v in values):
             return False
         if any(r in self._escaping or math.prod(r.shape) > _LARGEST_CONSTANT for r in call.results):
             return False
