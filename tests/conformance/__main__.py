@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pullback.progress import is_watched
+
 from . import report
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +23,8 @@ def main() -> int:
         from .planted import show_that_faults_are_caught
 
         return show_that_faults_are_caught()
+    if arguments.quiet:
+        os.environ["PULLBACK_PROGRESS"] = "0"
     if arguments.dtypes:
         os.environ["CONFORMANCE_DTYPES"] = arguments.dtypes
     if arguments.reference:
@@ -71,10 +75,13 @@ def _wanted(arguments: argparse.Namespace) -> Any:
 
 
 def _progress(quiet: bool) -> Any:
+    """A bar for who looks, and a sign for each entry in a log."""
+    is_bar = is_watched()
+
     def progress(name: str, result: dict[str, Any]) -> None:
         failed = any(tally["failed"] for tally in result.values())
-        if not quiet:
-            print("F" if failed else ".", end="", flush=True)
+        if not quiet and (failed or not is_bar):
+            print(f"{name} failed" if is_bar else "F" if failed else ".", end="\n" if is_bar else "", flush=True)
 
     return progress
 

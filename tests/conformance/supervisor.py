@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from pullback.progress import track
+
 HANG_SECONDS = 120.0
 START_SECONDS = 180.0
 
@@ -81,7 +83,7 @@ def run(
     worker = _started()
     families = {name: family for name, family in worker.families.items() if wanted(name, family)}
     results: dict[str, Any] = {}
-    for name in families:
+    for name in track(list(families), len(families), "operations"):
         try:
             results[name] = worker.examine(name, factor)
         except Lost as lost:

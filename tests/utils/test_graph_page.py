@@ -233,3 +233,18 @@ def test_view_shows_an_error_of_the_program_as_python_does(tmp_path: Path) -> No
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
     assert "graph_page" not in done.stderr
+
+
+def test_events_stand_inside_of_their_modules() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)))
+    with watch_backward(model) as watch:
+        model(pullback.ones(1, 2)).sum().backward()
+    assert watch.page is not None
+    forward = sorted((event for event in watch.page.data["events"] if not event[4]), key=lambda event: (event[1], event[3]))
+    depths = [(name, depth) for name, _, _, depth, _, _ in forward if name in ("Sequential", "0", "1", "aten::linear")]
+    assert depths == [
+        ("Sequential", 0), ("0", 1), ("aten::linear", 2), ("1", 1), ("0", 2), ("aten::linear", 3), ("1", 2), ("aten::linear", 3),
+    ]  # fmt: skip
+    outer, inner = forward[0], forward[-2]
+    assert outer[1] <= inner[1]
+    assert outer[1] + outer[2] >= inner[1] + inner[2] - 0.1

@@ -236,11 +236,18 @@ def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return pullback
 
 
+def _repr_html(self: Tensor) -> str:
+    """What a notebook shows."""
+    from pullback.utils.rich_display import tensor_html  # lazy: notebooks alone ask
+
+    return tensor_html(self)
+
+
 PROTOCOLS: dict[str, Any] = {
     "__array_namespace__": _array_namespace,
     "__bool__": _bool, "__float__": _float, "__int__": _int, "__complex__": _complex, "__index__": _index,
     "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__reversed__": _reversed, "__array__": _array,
     "__array_wrap__": _array_wrap, "__repr__": _repr, "__format__": _format, "__deepcopy__": _deepcopy,
-    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "_repr_html_": _repr_html,
     "__nonzero__": _bool, "__long__": _int, "_conj": _conj, "_neg_view": _neg_view,
 }  # fmt: skip

@@ -162,6 +162,11 @@ class Node:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {hex(id(self))}>"
 
+    def _repr_html_(self) -> str:
+        from pullback.utils.rich_display import node_html  # lazy: far above, for notebooks alone
+
+        return node_html(self)
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that this one sends gradients to, one per forward input."""

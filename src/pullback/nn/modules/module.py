@@ -317,6 +317,11 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
             return f"{self._get_name()}({''.join(extra_lines)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra_lines + child_lines) + "\n)"
 
+    def _repr_html_(self) -> str:
+        from pullback.utils.rich_display import module_html
+
+        return module_html(self)
+
 
 def _addindent(s_: str, numSpaces: int) -> str:
     """Indent all lines but the first."""

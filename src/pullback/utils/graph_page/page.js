@@ -87,7 +87,7 @@ function titleOf(item) {
 function subtitleOf(item) {
   if (item < 0) {
     const operations = nodesInside[-item].filter(node => nodes[node].kind === "operation").length;
-    return plural(operations, "operation");
+    return operations ? plural(operations, "operation") : plural(nodesInside[-item].length, "leaf");
   }
   const outputs = nodes[item].outputs;
   return outputs.length ? shapeText(outputs[0][0]) + (outputs.length > 1 ? " …" : "") : "";
@@ -798,7 +798,7 @@ window.addEventListener("afterprint", () => { Object.assign(state, state.printed
 setTheme(window.matchMedia && window.matchMedia("(prefers-color-scheme: dark)").matches);
 byId("title").textContent = data.title;
 if (data.notes.length) { byId("notes").textContent = data.notes.join(" "); byId("notes").hidden = false; }
-openUntilFull(70);
+openUntilFull(40);
 prepareArrivals();
 render();
 fit(0.5);

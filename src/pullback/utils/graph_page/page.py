@@ -174,6 +174,7 @@ def _events(events: Sequence[Any], sequence: dict[int, int], steps: Sequence[Ste
     found: list[list[Any]] = []
     around: list[Any] = []
     left_out, latest = 0.0, -math.inf
+    modules = _ModuleSpans()
     for event in ended[:MOST_EVENTS]:
         start, end = event.time_range.start, event.time_range.end
         while around and (around[-1].thread != event.thread or around[-1].time_range.end < end):
@@ -181,8 +182,40 @@ def _events(events: Sequence[Any], sequence: dict[int, int], steps: Sequence[Ste
         if not around:
             left_out = start - (latest - left_out) if math.isfinite(latest) else start
             latest = end
+            modules.go_to(event.module, event.thread, int(start >= start_of_pass), start - left_out, end - left_out)
         row = sequence.get(event.sequence_nr, -1)
-        phase = int(start >= start_of_pass)
-        found.append([event.name, round(start - left_out, 2), round(end - start, 2), len(around), phase, row])
+        phase, depth = int(start >= start_of_pass), len(around) + modules.depth
+        found.append([event.name, round(start - left_out, 2), round(end - start, 2), depth, phase, row])
         around.append(event)
-    return found
+    return modules.spans + found
+
+
+class _ModuleSpans:
+    """Spans of time for modules, made of the events inside: from the first to the last in a row."""
+
+    def __init__(self) -> None:
+        self.spans: list[list[Any]] = []
+        self._open: list[list[Any]] = []
+        self._key: tuple[Any, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """How many modules are around the current event."""
+        return len(self._open)
+
+    def go_to(self, path: str, thread: int, phase: int, start: float, end: float) -> None:
+        """Close the modules that the next event is not in, open those that it is in, and make all last until its end."""
+        names = path.split(".") if path else []
+        shared = 0
+        while self._key == (thread, phase) and shared < min(len(names), len(self._open)):
+            if self._open[shared][0] != names[shared]:
+                break
+            shared += 1
+        self._key = (thread, phase)
+        del self._open[shared:]
+        for depth in range(shared, len(names)):
+            span = [names[depth], round(start, 2), 0.0, depth, phase, -1]
+            self._open.append(span)
+            self.spans.append(span)
+        for span in self._open:
+            span[2] = round(end - span[1], 2)
