@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -192,6 +193,14 @@ def test_a_watch_sees_the_pass_that_it_is_asked_for() -> None:
     assert "aten::sin" not in events
 
 
+def test_the_code_in_the_guide_runs(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "pictures.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(block.replace("/tmp/", f"{tmp_path.as_posix()}/"), names)
+    assert {"graph.html", "watched.html", "graph.svg"} <= {path.name for path in tmp_path.iterdir()}
+
+
 SCRIPT = """
 import torch
 model = torch.nn.Linear(2, 1)
@@ -240,7 +249,9 @@ def test_events_stand_inside_of_their_modules() -> None:
     with watch_backward(model) as watch:
         model(pullback.ones(1, 2)).sum().backward()
     assert watch.page is not None
-    forward = sorted((event for event in watch.page.data["events"] if not event[4]), key=lambda event: (event[1], event[3]))
+    forward = sorted(
+        (event for event in watch.page.data["events"] if not event[4]), key=lambda event: (event[1], event[3])
+    )
     depths = [(name, depth) for name, _, _, depth, _, _ in forward if name in ("Sequential", "0", "1", "aten::linear")]
     assert depths == [
         ("Sequential", 0), ("0", 1), ("aten::linear", 2), ("1", 1), ("0", 2), ("aten::linear", 3), ("1", 2), ("aten::linear", 3),

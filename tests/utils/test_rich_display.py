@@ -33,8 +33,13 @@ def test_every_kind_of_tensor_is_shown(tensor: pullback.Tensor) -> None:
 
 
 def test_a_tensor_inside_of_a_transform_is_shown() -> None:
-    seen = []
-    pullback.vmap(lambda x: seen.append(x._repr_html_()) or x)(pullback.ones(2, 3))
+    seen: list[str] = []
+
+    def look(x: pullback.Tensor) -> pullback.Tensor:
+        seen.append(x._repr_html_())
+        return x
+
+    pullback.vmap(look)(pullback.ones(2, 3))
     assert "BatchedTensor" in seen[0]
 
 
@@ -60,6 +65,7 @@ def test_a_large_graph_is_shown_as_the_beginning_of_its_tree() -> None:
     y = pullback.ones(1, requires_grad=True)
     for _ in range(200):
         y = y * 2
+    assert y.grad_fn is not None
     shown = y.grad_fn._repr_html_()
     assert shown.startswith("<pre>MulBackward0")
     assert "more lines" in shown or "..." in shown

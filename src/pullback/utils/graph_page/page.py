@@ -214,7 +214,7 @@ class _ModuleSpans:
         self._key = (thread, phase)
         del self._open[shared:]
         for depth in range(shared, len(names)):
-            span = [names[depth], round(start, 2), 0.0, depth, phase, -1]
+            span: list[Any] = [names[depth], round(start, 2), 0.0, depth, phase, -1]
             self._open.append(span)
             self.spans.append(span)
         for span in self._open:
