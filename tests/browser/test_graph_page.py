@@ -233,6 +233,29 @@ def test_ten_thousand_nodes_are_shown_folded_and_open(browser: Browser, tmp_path
     assert browser.complaints() == []
 
 
+def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, tmp_path: Path) -> None:
+    x = pullback.ones(2, requires_grad=True)
+    shown = graph_page((x * x).sum(), {"x": x})._repr_html_()
+    (tmp_path / "notebook.html").write_text(f"<!DOCTYPE html><meta charset=utf-8>{shown}", encoding="utf-8")
+    browser.open(tmp_path / "notebook.html")
+    inside = "return document.querySelector('iframe').contentDocument.documentElement.dataset.ready"
+    for _ in range(50):
+        if browser.run(inside) == "yes":
+            break
+        browser.run("const until = performance.now() + 40; while (performance.now() < until);")
+    assert browser.run(inside) == "yes"
+    assert browser.complaints() == []
+
+
+def test_displays_of_tensors_modules_and_nodes_are_readable(browser: Browser, tmp_path: Path, network: Network) -> None:
+    y = network(pullback.ones(2, 3))
+    parts = [y._repr_html_(), network._repr_html_(), y.grad_fn._repr_html_()]
+    (tmp_path / "notebook.html").write_text(f"<!DOCTYPE html><meta charset=utf-8>{''.join(parts)}", encoding="utf-8")
+    browser.open(tmp_path / "notebook.html")
+    assert browser.complaints() == []
+    assert "248 parameters" in browser.text("body")
+
+
 def test_a_freed_graph_says_why_it_cannot_be_played(browser: Browser, tmp_path: Path) -> None:
     x = pullback.ones(2, requires_grad=True)
     loss = (x * x).sum()

@@ -193,6 +193,46 @@ def test_a_watch_sees_the_pass_that_it_is_asked_for() -> None:
     assert "aten::sin" not in events
 
 
+def test_a_pass_that_fails_is_shown_up_to_there() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = x.exp()
+    z = (y * y).sum()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="inplace"), watch_backward({"x": x}) as watch:
+        z.backward()
+    assert watch.page is not None
+    assert "ended in InPlaceModificationError" in watch.page.data["notes"][0]
+    names = [watch.page.data["nodes"][step["node"]]["name"] for step in watch.page.data["steps"]]
+    assert names == ["SumBackward0", "MulBackward0"]
+
+
+def test_passes_of_transforms_are_watched_up_to_their_inputs() -> None:
+    with watch_backward() as watch:
+        pullback.func.grad(lambda x: (x * x).sum())(pullback.tensor([1.0, 2.0]))
+    assert watch.page is not None
+    assert watch.page.data["steps"][-1]["values"] == [2.0, 4.0]
+
+
+def test_the_gradient_of_an_inner_tensor_is_the_last_step() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = x * 3
+    with watch_backward() as watch:
+        pullback.autograd.grad((y * y).sum(), y)
+    assert watch.page is not None
+    assert watch.page.data["steps"][-1]["values"] == [6.0, 6.0]
+
+
+def test_saved_memory_is_that_of_the_report() -> None:
+    from pullback.inspection.saved_memory import saved_report
+
+    model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    loss = model(pullback.ones(2, 3, 8)).sum()
+    data = graph_page(loss, model).data
+    held = {saved[4]: saved[3] for node in data["nodes"] for saved in node.get("saved", ())}
+    assert sum(held.values()) == saved_report(loss).facts["total_bytes"]
+    assert max(size for _, _, size in data["memory"]) == sum(held.values())
+
+
 def test_the_code_in_the_guide_runs(tmp_path: Path) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "pictures.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}

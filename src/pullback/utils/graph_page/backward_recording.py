@@ -69,6 +69,14 @@ class BackwardRecording(NodeObserver):
         self.steps.append(step)
         return step
 
+    def note_captures(self, nodes: Sequence[Any], grads: Sequence[Any]) -> None:
+        """Add the gradients that the pass returned for inputs inside of the graph: their nodes did not run."""
+        seen = {step.row for step in self.steps}
+        for node, grad in zip(nodes, grads, strict=False):
+            position = self._positions.get(id(node))
+            if position is not None and position not in seen and grad is not None:
+                self._note(position, (grad,))
+
     def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
         """Run a node; its step learns how long it took."""
         position = self._positions.get(id(node))

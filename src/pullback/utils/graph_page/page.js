@@ -485,7 +485,7 @@ function overview() {
   const spent = steps.reduce((sum, step) => sum + (step.time || 0), 0);
   if (spent) rows.push(["time in backward", timeText(spent)]);
   return [make("h2", {}, data.title), table(rows),
-    make("p", { style: "color:var(--faint);margin-top:10px" }, "Click a box for its details, a group to open it. Press ? for the keys.")];
+    make("p", { class: "hint" }, "Click a box for its details, a group to open it. Press ? for the keys.")];
 }
 function savedBytes(inside) {
   const sizes = new Map();
@@ -792,8 +792,12 @@ window.addEventListener("resize", () => {
   const tab = document.querySelector('nav button[aria-selected="true"]').dataset.tab;
   if (tab !== "backward") showTab(tab);
 });
-window.addEventListener("beforeprint", () => { const { x, y, scale } = state; fit(); state.printed = { x, y, scale }; });
-window.addEventListener("afterprint", () => { Object.assign(state, state.printed); look(); });
+// On paper the whole graph fills the sheet, however the window looked at it.
+window.addEventListener("beforeprint", () => {
+  svg.setAttribute("viewBox", `0 0 ${whole.w} ${whole.h}`);
+  view.removeAttribute("transform");
+});
+window.addEventListener("afterprint", () => { svg.removeAttribute("viewBox"); look(); });
 
 setTheme(window.matchMedia && window.matchMedia("(prefers-color-scheme: dark)").matches);
 byId("title").textContent = data.title;

@@ -47,7 +47,7 @@ def view(arguments: Sequence[str], execute: Callable[[str, Sequence[str]], None]
         print(f"pullback: the page is {output}", file=sys.stderr)
         if options.opens and _has_screen():
             page.open(output)
-        if not options.goes_on:
+        if not options.goes_on and not page.data["notes"]:  # of a pass that failed, Python shows the error
             raise _PassEnded
 
     with watch_backward(number=options.number, title=Path(script).name, then=show) as watch:

@@ -1,0 +1,139 @@
+"""Watches a program for its backward pass and makes the page about it: forward computation, pass and times together."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from pullback.autograd import differentiation
+from pullback.autograd.graph import record_source_lines
+from pullback.autograd.profiler import profile
+from pullback.errors import GraphFreedError
+from pullback.utils.graph_page.backward_recording import BackwardRecording
+from pullback.utils.graph_page.names_around import NamesAround
+from pullback.utils.graph_page.node_table import Row, read_table
+from pullback.utils.graph_page.page import Page, page_data
+
+__all__ = ["BackwardWatch", "title_of", "watch_backward", "why_it_ended"]
+
+
+class BackwardWatch:
+    """What `watch_backward` saw: the number of passes, and the page once the wanted one has ended."""
+
+    def __init__(self, params: Any, number: int, title: str | None, then: Callable[[Page], None] | None) -> None:
+        self.page: Page | None = None
+        self.passes = 0
+        self._params, self._number, self._title, self._then = params, number, title, then
+        self._times = profile()
+        self._stop = contextlib.ExitStack()
+
+    def __enter__(self) -> BackwardWatch:
+        self._stop.enter_context(record_source_lines())
+        self._stop.enter_context(self._times)
+        self._stop.enter_context(self._watched_autograd())
+        self._stop.enter_context(self._watched_transforms())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.close()
+
+    @contextlib.contextmanager
+    def _watched_autograd(self) -> Iterator[None]:
+        """See the passes of `backward` and `autograd.grad`."""
+        run_engine = differentiation.run_engine
+
+        def watched(roots: Any, grads: Any, inputs: Any, *arguments: Any, **options: Any) -> Any:
+            tensors = [root for root in roots if hasattr(root, "grad_fn")]
+            ends = [getattr(value, "grad_fn", None) for value in inputs]
+            return self._see(tensors, ends, lambda: run_engine(roots, grads, inputs, *arguments, **options))
+
+        differentiation.run_engine = watched
+        try:
+            yield
+        finally:
+            differentiation.run_engine = run_engine
+
+    @contextlib.contextmanager
+    def _watched_transforms(self) -> Iterator[None]:
+        """See the passes of pullback.func, which hands edges to the engine itself."""
+        transforms: Any = importlib.import_module("pullback.func.transform_level")  # above this layer
+        engine = transforms.engine
+
+        def execute(edges: Any, grads: Any, **options: Any) -> Any:
+            starts = zip(edges, grads, strict=True)
+            roots = [SimpleNamespace(shape=grad.shape, dtype=grad.dtype, grad_fn=edge[0]) for edge, grad in starts]
+            ends = [edge[0] for edge in options.get("captures", ())]
+            return self._see(roots, ends, lambda: engine.execute(edges, grads, **options))
+
+        transforms.engine = SimpleNamespace(execute=execute)
+        try:
+            yield
+        finally:
+            transforms.engine = engine
+
+    def _see(self, roots: list[Any], ends: list[Any], run: Callable[[], Any]) -> Any:
+        """Run a pass from `roots` that may return the gradients at the nodes `ends`; make the page of the wanted one."""
+        self.passes += 1
+        if self.passes != self._number:
+            result = run()
+            self._times._events.clear()
+            return result
+        names = NamesAround() if self._params is None else self._params
+        rows = read_table(roots, names)
+        recording, notes = BackwardRecording(rows), []
+        try:
+            with recording:
+                captured = run()
+            recording.note_captures(ends, captured or ())
+            return captured
+        except Exception as error:
+            notes.append(why_it_ended(error))
+            raise
+        finally:
+            self._stop.close()
+            self._make_page(rows, recording, notes, names)
+
+    def _make_page(self, rows: list[Row], recording: BackwardRecording, notes: list[str], names: Any) -> None:
+        title, events = self._title or title_of(rows), self._times.function_events
+        self.page = Page(page_data(rows, recording.steps, title=title, notes=notes, events=events, params=names))
+        if self._then is not None:
+            self._then(self.page)
+
+
+def watch_backward(
+    params: Any = None, *, number: int = 1, title: str | None = None, then: Callable[[Page], None] | None = None
+) -> BackwardWatch:
+    """Watch the block's operations and its backward pass (the first, or the one of this `number`), and make its page.
+
+    Unlike `graph_page` it sees the forward computation as well, so the page has the times of both. A pass that fails is
+    shown up to there. `then` is called with the page as soon as the pass has ended.
+
+    >>> import pullback
+    >>> x = pullback.ones(3, requires_grad=True)
+    >>> with watch_backward({"x": x}) as watch:
+    ...     (x * x).sum().backward()
+    >>> watch.page
+    <Page: 4 boxes; .save(path) writes it, .open() shows it>
+    """
+    return BackwardWatch(params, number, title, then)
+
+
+def title_of(rows: list[Row]) -> str:
+    """What a page is called where nobody named it."""
+    operations = sum(row.kind == "operation" for row in rows)
+    leaves = sum(row.kind == "leaf" for row in rows)
+    return f"{rows[0].label}: {operations} operations, {leaves} leaves"
+
+
+def why_it_ended(error: Exception) -> str:
+    """What the page says of a pass that failed."""
+    if isinstance(error, GraphFreedError):
+        return (
+            "The graph has been freed by backward(), so the pass cannot be played. Call graph_page before it, "
+            "or backward(retain_graph=True)."
+        )
+    reason = str(error).strip().partition("\n")[0]
+    return f"The backward pass ended in {type(error).__name__}: {reason} The steps up to there are shown."
