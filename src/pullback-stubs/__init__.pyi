@@ -48,12 +48,15 @@ from pullback.functions.searching import unique as unique
 from pullback.functions.shape import is_tensor as is_tensor
 from pullback.functions.sparse import dsmm as dsmm, saddmm as saddmm, spmm as spmm
 from pullback.functions.type_promotion import can_cast as can_cast, promote_types as promote_types
+from pullback.inspection.saved_memory import saved_report as saved_report
 from pullback.modes.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
 from pullback.random import get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from pullback.serialization.checkpoint import load as load, save as save
 from pullback.tensor.formatting import set_printoptions as set_printoptions
 from pullback.tensor.size import Size as Size
 from pullback.tensor.tensor import Tensor as Tensor
+from pullback.utils.graph_page import graph_page as graph_page
+from pullback.utils.graph_page.watching import watch_backward as watch_backward
 
 TYPE_CHECKING: _bool
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...

@@ -113,6 +113,8 @@ _ELSEWHERE = {
     "ops": "pullback.library",
     "derivative_coverage": "pullback.coverage",
     "saved_report": "pullback.inspection.saved_memory",
+    "graph_page": "pullback.utils.graph_page",
+    "watch_backward": "pullback.utils.graph_page",
     "autocast": "pullback.amp",
     "GradScaler": "pullback.amp",
     **dict.fromkeys(
