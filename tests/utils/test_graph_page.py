@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,29 @@ def test_passes_of_transforms_are_watched_up_to_their_inputs() -> None:
         pullback.func.grad(lambda x: (x * x).sum())(pullback.tensor([1.0, 2.0]))
     assert watch.page is not None
     assert watch.page.data["steps"][-1]["values"] == [2.0, 4.0]
+
+
+def test_a_pass_inside_of_the_pass_belongs_to_it() -> None:
+    from pullback.utils.checkpoint import checkpoint
+
+    layer = nn.Linear(2, 2)
+    x = pullback.ones(1, 2, requires_grad=True)
+    with watch_backward(layer) as watch:
+        checkpoint(layer, x, use_reentrant=True).sum().backward()
+    assert watch.passes == 1
+    assert watch.page is not None
+    names = [watch.page.data["nodes"][step["node"]]["name"] for step in watch.page.data["steps"]]
+    assert names == ["SumBackward0", "CheckpointFunctionBackward", "x"]
+
+
+def test_passes_of_other_threads_are_left_alone() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    with watch_backward() as watch:
+        thread = threading.Thread(target=lambda: (x * x).sum().backward())
+        thread.start()
+        thread.join()
+    assert watch.passes == 0
+    assert x.grad is not None
 
 
 def test_the_gradient_of_an_inner_tensor_is_the_last_step() -> None:

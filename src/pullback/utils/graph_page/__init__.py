@@ -23,7 +23,7 @@ __all__ = ["BackwardWatch", "Page", "graph_page", "watch_backward"]
 def graph_page(loss: Any, params: Any = None, *, run_backward: bool = True, title: str | None = None) -> Page:
     """Make a page about the graph behind `loss`, a tensor or several.
 
-    `params` names its leaves: a module, a mapping or pairs. Without it, they have the names of the program's variables.
+    `params` names its leaves: a module, a mapping or pairs. Others have the names of the program's variables.
 
     The backward pass is run once for it, so that gradients can be shown step by step: no `.grad` is changed, and the
     graph is kept. Hooks that are registered run, too. A tensor with several elements is taken as their sum. Call it
@@ -41,8 +41,9 @@ def graph_page(loss: Any, params: Any = None, *, run_backward: bool = True, titl
     roots = list(loss) if isinstance(loss, list | tuple) else [loss]
     if not any(root.requires_grad for root in roots):
         raise ValueError("graph_page needs a tensor with a graph behind it: none of what was given requires grad")
-    params = NamesAround() if params is None else params
-    rows = read_table(roots, params)
+    around = NamesAround()
+    params = around if params is None else params
+    rows = read_table(roots, params, around)
     notes: list[str] = []
     with profile() as times, BackwardRecording(rows) as recording:
         if run_backward:

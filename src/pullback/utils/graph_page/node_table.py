@@ -46,17 +46,17 @@ class Row:
     sequence_nr: int = -1
 
 
-def read_table(tensors: Sequence[Tensor], params: Params = None) -> list[Row]:
+def read_table(tensors: Sequence[Tensor], params: Params = None, others: Params = None) -> list[Row]:
     """Read the graph behind `tensors`: first their own rows, then nodes from the outputs to the leaves.
 
-    `params` names leaves and tells which module each belongs to: a module, a mapping or pairs.
+    `params` names leaves and tells which module each belongs to: a module, a mapping or pairs. `others` names the rest.
 
     >>> import pullback
     >>> x = pullback.ones(2, 3, requires_grad=True)
     >>> [row.label for row in read_table([pullback.nn.functional.linear(x, x).sum()], {"x": x})]
     ['output', 'Sum', 'Linear', 'x']
     """
-    names = names_of(params)
+    names = {**names_of(others), **names_of(params)}
     rows: list[Row] = []
     positions: dict[Any, int] = {}
     paths: dict[int, str] = {}

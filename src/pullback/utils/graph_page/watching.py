@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ class BackwardWatch:
         self._params, self._number, self._title, self._then = params, number, title, then
         self._times = profile()
         self._stop = contextlib.ExitStack()
+        self._thread, self._is_inside = threading.get_ident(), False
 
     def __enter__(self) -> BackwardWatch:
         self._stop.enter_context(record_source_lines())
@@ -75,14 +77,28 @@ class BackwardWatch:
             transforms.engine = engine
 
     def _see(self, roots: list[Any], ends: list[Any], run: Callable[[], Any]) -> Any:
-        """Run a pass from `roots` that may return the gradients at the nodes `ends`; make the page of the wanted one."""
+        """Run a pass from `roots` that may return the gradients at the nodes `ends`; make the page of the wanted one.
+
+        Passes of other threads are left alone, and so are those inside of another pass (of a checkpoint, say).
+        """
+        if self._is_inside or threading.get_ident() != self._thread:
+            return run()
         self.passes += 1
-        if self.passes != self._number:
+        self._is_inside = True
+        try:
+            if self.passes == self._number:
+                return self._record(roots, ends, run)
             result = run()
             self._times._events.clear()
             return result
-        names = NamesAround() if self._params is None else self._params
-        rows = read_table(roots, names)
+        finally:
+            self._is_inside = False
+
+    def _record(self, roots: list[Any], ends: list[Any], run: Callable[[], Any]) -> Any:
+        """Run the wanted pass and make its page."""
+        around = NamesAround()
+        names = around if self._params is None else self._params
+        rows = read_table(roots, names, around)
         recording, notes = BackwardRecording(rows), []
         try:
             with recording:
