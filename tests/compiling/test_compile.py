@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import threading
 import warnings
@@ -366,8 +367,40 @@ def test_branch_on_a_value_stays_eager() -> None:
     assert skipped(compiled) == 0
 
 
+def test_value_of_the_loss_may_be_the_result() -> None:
+    w = weights(3)
+
+    def step(x: Any) -> Any:
+        loss = (w * x).sum()
+        loss.backward()
+        return loss.item(), loss.detach()
+
+    compiled = pullback.compile(step)
+    for call in range(5):
+        number, loss = compiled(pullback.full((3,), float(call)))
+        assert type(number) is float
+        assert number == loss.item() == (w * call).sum().item()
+    assert skipped(compiled) >= 2
+
+
+NUMBERS: list[Any] = [
+    lambda x: x * x.sum().item(), lambda x: (x, x.sum().item() + 1), lambda x: f"{x.sum().item()}", lambda x: x.sum().item() > 1,
+    lambda x: math.exp(x.sum().item()), lambda x: [x.sum().item()][0] * 2, lambda x: round(x.sum().item()),
+    lambda x: max(x.sum().item(), 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", NUMBERS)
+def test_value_that_python_computes_with_stays_eager(function: Any) -> None:
+    compiled = pullback.compile(function)
+    for call in range(CALLS):
+        x = pullback.full((2,), 1.0 if call < 3 else 2.0)
+        assert str(compiled(x)) == str(function(x))
+    assert skipped(compiled) == 0
+
+
 READS: list[Any] = [
-    lambda x: x.sum().item(), lambda x: x.tolist(), lambda x: int(x.sum()), lambda x: str(x), lambda x: x.numpy().sum(),
+    lambda x: x.sum().item() > 0, lambda x: x.tolist(), lambda x: int(x.sum()), lambda x: str(x), lambda x: x.numpy().sum(),
     lambda x: print(x.shape), lambda x: pullback.nonzero(x), lambda x: x[x > 0],
 ]  # fmt: skip
 

@@ -20,6 +20,40 @@ import numpy as np
 from pullback.typing import Array
 
 
+class ReadNumber(float):
+    """What `.item()` gives while something is recorded: a float that tells whether it is used before it is returned.
+
+    A function may end with `return loss.item()`: nothing in it depends on the number then.
+    """
+
+    __slots__ = ("_recorder",)
+    _recorder: Any
+
+    def _use(self) -> float:
+        if self._recorder.is_open():
+            self._recorder.stop("the value of a tensor is read by .item()")
+        return float.__float__(self)
+
+
+def _using(name: str) -> Callable[..., Any]:
+    original = getattr(float, name)
+
+    def method(self: Any, *args: Any) -> Any:
+        return original(self._use(), *args)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "abs add bool ceil divmod eq float floor floordiv format ge gt hash int le lt mod mul ne neg pos pow radd rdivmod "
+    "reduce_ex repr rfloordiv rmod rmul round rpow rsub rtruediv str sub truediv trunc"
+).split():
+    setattr(ReadNumber, f"__{_name}__", _using(f"__{_name}__"))
+for _name in ("as_integer_ratio", "hex", "is_integer", "conjugate"):
+    setattr(ReadNumber, _name, _using(_name))
+
+
 class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the checker
     """See Note [Traced arrays]."""
 
@@ -80,6 +114,20 @@ class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the chec
             recorder.write(region, value)
         else:
             recorder.write(self, recorder.run("numpy.setitem", with_items, (self, index, value), {}))
+
+    def item(self, *args: Any) -> Any:
+        recorder = recorder_of(self)
+        value = np.ndarray.item(plain(self), *args)
+        if recorder is None:
+            return value
+        how = _how_item_is_called()
+        if type(value) is not float or args or how != _READINGS["item"]:
+            recorder.stop(f"the value of a tensor {how}")
+            return value
+        made = ReadNumber(value)
+        made._recorder = recorder
+        recorder.give_number(self, made)
+        return made
 
     def fill(self, value: Any) -> None:
         self[...] = value
@@ -224,7 +272,7 @@ def _reading(name: str, how: str) -> Callable[..., Any]:
     original = getattr(np.ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _look(self, how if name != "item" else _how_item_is_called())
+        _look(self, how)
         return original(plain(self), *args, **kwargs)
 
     method.__name__ = name
@@ -246,4 +294,5 @@ _READINGS = {
     "__reduce__": "is pickled", "__reduce_ex__": "is pickled", "__deepcopy__": "is copied deeply", "__copy__": "is copied",
 }  # fmt: skip
 for _name, _how in _READINGS.items():
-    setattr(TracedArray, _name, _reading(_name, _how))
+    if _name != "item":
+        setattr(TracedArray, _name, _reading(_name, _how))

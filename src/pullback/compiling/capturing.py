@@ -10,7 +10,7 @@ from typing import Any
 
 from pullback.backend.array_module import data_address, element_strides, ndarray, storage_of
 from pullback.backend.mirror import mirrors
-from pullback.backend.traced_array import TracedArray, plain
+from pullback.backend.traced_array import ReadNumber, TracedArray, plain
 from pullback.compiling.effects import watching_calls
 from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods
 from pullback.compiling.memory import laid_out
@@ -18,14 +18,16 @@ from pullback.compiling.nodes import CompiledFunctionInput
 from pullback.compiling.optimizer_updates import recording_updates
 from pullback.compiling.program import JointProgram, Number, Program, Value, values_in
 from pullback.compiling.recorder import Recorder, Stop
-from pullback.compiling.structure import flatten
+from pullback.compiling.structure import flatten, unflatten
 from pullback.compiling.surroundings import Surroundings
 from pullback.engine.engine import engine
 from pullback.errors import GraphFreedError
+from pullback.generated.registry import OPERATIONS
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput
+from pullback.modes.grad_mode import is_inference_mode_enabled
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), slice, range, type)
@@ -36,7 +38,7 @@ _recording_lock = threading.Lock()
 class Input:
     """A tensor that the program reads or writes: an argument, or one that was found in the surroundings."""
 
-    __slots__ = ("before", "grad_before", "place", "tensor", "value", "version")
+    __slots__ = ("before", "grad_before", "place", "requires_grad", "tensor", "value", "version")
 
     def __init__(self, tensor: Any, place: int | None) -> None:
         self.tensor = tensor
@@ -46,18 +48,23 @@ class Input:
         self.value: Any = None
         self.version = tensor._version
         self.grad_before = tensor._grad
+        self.requires_grad = tensor._requires_grad
 
 
 class Output:
     """A leaf of the result: a new tensor (`index` among the outputs), an input itself, or a plain value."""
 
-    __slots__ = ("index", "input", "requires_grad", "value", "window")
+    __slots__ = ("index", "input", "is_number", "requires_grad", "same_as", "value", "window")
 
     def __init__(self) -> None:
         self.index: int | None = None
         self.input: int | None = None
+        self.is_number = False
+        """Whether it is the value of a new tensor, as `.item()` gives it."""
         self.requires_grad = False
         self.value: Any = None
+        self.same_as: int | None = None
+        """The earlier leaf that this one is too."""
         self.window: Any = None
         """Of a view of an input: its sizes, strides and offset, in elements, and whether it is detached."""
 
@@ -160,9 +167,12 @@ class _Capturing:
                     stack.enter_context(recording_updates())
                     stack.enter_context(watching_calls(recorder))
                     made.result = self.function(*self.args, **self.kwargs)
-                self._describe_result()
-                self._describe_grads()
-                self._record_backward()
+                try:
+                    self._describe_result()
+                    self._describe_grads()
+                    self._record_backward()
+                except Exception as error:  # the call itself went well: its result is given, eagerly
+                    recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
         finally:
             recorder.close()
         self._finish()
@@ -240,10 +250,13 @@ class _Capturing:
         by_identity = {id(given.tensor): place for place, given in enumerate(made.inputs)}
         known: dict[int, int] = {}
         blocks: set[int] = set()
-        for leaf in leaves:
+        for number, leaf in enumerate(leaves):
             output = Output()
             made.outputs.append(output)
-            if not isinstance(leaf, TensorBase):
+            if type(leaf) is ReadNumber:
+                output.index, output.is_number = len(made.program.outputs), True
+                made.program.outputs.append(next(value for given, value in self.recorder.numbers if given is leaf))
+            elif not isinstance(leaf, TensorBase):
                 output.value = leaf
                 if not isinstance(leaf, _ATOMS) and type(leaf).__module__.partition(".")[0] != "pullback":
                     self.recorder.stop(
@@ -254,11 +267,10 @@ class _Capturing:
             elif id(leaf) in by_identity:
                 output.input = by_identity[id(leaf)]
             elif id(leaf) in known:
-                output.index = known[id(leaf)]
+                output.same_as = known[id(leaf)]
             else:
                 self._describe_new(leaf, output, blocks)
-                if output.index is not None:
-                    known[id(leaf)] = output.index
+                known[id(leaf)] = number
 
     def _describe_new(self, leaf: Any, output: Output, blocks: set[int]) -> None:
         program = self.made.program
@@ -268,6 +280,8 @@ class _Capturing:
         output.requires_grad = leaf._requires_grad
         program.outputs.append(self.recorder.read(leaf._array))
         block = self.recorder.block_of(leaf._array)
+        if leaf.is_inference() is not is_inference_mode_enabled():
+            self.recorder.stop("the result was made in inference mode, which the call is not in")
         if type(leaf) is not Tensor:
             self.recorder.stop(f"the result holds a {type(leaf).__name__}")
         if block is not None and block.place is not None:
@@ -288,8 +302,10 @@ class _Capturing:
         base = source._array
         if base.dtype != array.dtype or any(step < 0 for step in array.strides):
             return False
-        if source._requires_grad and not leaf._requires_grad and leaf._is_view():
+        if leaf._requires_grad != source._requires_grad and leaf._is_view():
             return False  # made while nothing was recorded: what may be done with it differs
+        if leaf._requires_grad and not _is_path_of_views(gradient_edge(leaf), gradient_edge(source)):
+            return False
         offset = (data_address(array) - data_address(base)) // array.itemsize
         output.input = block.place
         output.window = (array.shape, element_strides(array), offset, not leaf._requires_grad)
@@ -320,10 +336,7 @@ class _Capturing:
             return
         leaves: list[Any] = []
         flatten(made.result, leaves)
-        tensors: list[Any] = []
-        for leaf, output in zip(leaves, made.outputs, strict=True):
-            if output.requires_grad and leaf is not None and not any(leaf is t for t in tensors):
-                tensors.append(leaf)
+        tensors = [leaf for leaf, output in zip(leaves, made.outputs, strict=True) if output.requires_grad]
         targets = [place for place, given in enumerate(made.inputs) if given.tensor._requires_grad]
         edges: list[Any] = [gradient_edge(made.inputs[place].tensor) for place in targets]
         roots: list[Any] = [gradient_edge(tensor) for tensor in tensors]
@@ -346,6 +359,9 @@ class _Capturing:
             made.is_freed = True
             made.gradient_values.clear()
             del recorder.program.inputs[len(made.inputs) :]
+            return
+        except Exception as error:
+            recorder.stop(f"the backward of what was recorded raises {type(error).__name__}")
             return
         for place, grad in zip(targets, captured, strict=True):
             if grad is None:
@@ -384,12 +400,20 @@ class _Capturing:
         for leaf in leaves:
             if isinstance(leaf, TensorBase):
                 leaf._array = plain(leaf._array)
+        if recorder.numbers:
+            leaves = [float(leaf) if type(leaf) is ReadNumber else leaf for leaf in leaves]
+            made.result = unflatten(made.structure, iter(leaves))
         for given in made.inputs:
             if given.tensor._grad is not None:
                 given.tensor._grad._array = plain(given.tensor._grad._array)
         for place, given in enumerate(made.inputs):
+            if given.tensor._requires_grad is not given.requires_grad:
+                recorder.stop("the function changes whether a tensor requires grad")
             if given.tensor._version != given.version:
                 made.versions.append((place, given.tensor._version - given.version))
+        returns_graph = any(output.requires_grad or output.window for output in made.outputs)
+        if returns_graph and any(made.inputs[place].requires_grad for place, _ in program.writes):
+            recorder.stop("a tensor that requires grad is written to, and the result requires grad")
         changed = self.surroundings.changed()
         if changed is not None:
             recorder.stops.append(
@@ -424,6 +448,17 @@ class _Capturing:
         for output in made.outputs:
             if output.input is not None:
                 output.input = new[output.input]
+
+
+def _is_path_of_views(edge: Any, end: Any) -> bool:
+    """Whether nothing but views lies between two edges of the graph: their gradient is that of the view."""
+    while edge is not None and edge != end:
+        node = edge[0]
+        record = OPERATIONS.get(node.operation)
+        if record is None or not record.view or len(node.next_edges) != 1:
+            return False
+        edge = node.next_edges[0]
+    return edge is not None
 
 
 def hooks_of(tensor: Any) -> Any:

@@ -65,7 +65,7 @@ def watching_calls(recorder: Recorder) -> Iterator[None]:
         return kind
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
-        if event != "c_call" or _is_pure(argument):
+        if event != "c_call" or (_is_pure(argument) and not (recorder.numbers and _reads_numbers(argument))):
             return
         asking: FrameType | None = frame
         while asking is not None and kind_of(asking.f_code) == _LIBRARYS:
@@ -80,6 +80,11 @@ def watching_calls(recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(former)
+
+
+def _reads_numbers(function: Any) -> bool:
+    """Whether a function reads a number without asking it."""
+    return (getattr(function, "__module__", None) or "") in ("math", "cmath", "_struct", "numpy")
 
 
 _OWN, _LIBRARYS, _USERS = range(3)

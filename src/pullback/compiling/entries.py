@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.array_module import memory_bounds, ndarray
+from pullback.backend.random import default_generator
 from pullback.backend.traced_array import TracedArray, plain
 from pullback.compiling.backend import simplify, split
 from pullback.compiling.capturing import Capture, Input, hooks_of
 from pullback.compiling.nodes import CompiledFunctionBackward
-from pullback.compiling.program import Program, Runner, Value, replay
+from pullback.compiling.program import Program, Runner, Value, replay, values_in
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.input_metadata import InputMetadata
@@ -50,12 +51,14 @@ class Entry:
 
     def _build(self, made: Capture) -> None:
         self.is_pure = not made.program.writes and not any(c.is_ordered for c in made.program.calls) and not made.grads
+        self.draws = any(call.kernel.startswith("random.") for call in made.program.calls)
         self.backward_program: Program | None = None
         if self.gradient_values:
             joint = made.joint()
             joint.program = simplify(joint.program)
             self.forward_program, self.backward_program, self.kept = split(joint)
             self.run_backward = self.build(self.backward_program)
+            self.asked_by = _dependencies(self.backward_program, self.gradient_values)
             inputs = {value: place for place, value in enumerate(self.values)}
             kept = self.forward_program.outputs[self.shown :]
             self.kept_inputs = [inputs[value] for value in kept if value in inputs]
@@ -103,7 +106,13 @@ class Entry:
         for number, array in enumerate(arrays):
             if type(array) is not ndarray:
                 arrays[number] = plain(array)
-        outputs = self.run_forward(arrays)
+        state = default_generator.get_state() if self.draws else None
+        try:
+            outputs = self.run_forward(arrays)
+        except Exception:
+            if state is not None:
+                default_generator.set_state(state)
+            return self.function(*args, **kwargs)  # which raises what eager execution raises
         for place, count in self.versions:
             for _ in range(count):
                 bump_version(tensors[place])
@@ -122,19 +131,21 @@ class Entry:
 
     def _finish(self, outputs: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """Tensors for what was computed, with their node, in the structure of the result."""
-        made = [None if array is None else new_tensor(array) for array in outputs[: self.shown]]
+        made: list[Any] = [None if array is None else new_tensor(array) for array in outputs[: self.shown]]
         if self.gradient_values or self.is_freed:
             self._attach(made, outputs[self.shown :], tensors, args, kwargs)
         if process.changed and switches.inference_mode:
             for tensor in made:
                 if tensor is not None:
                     tensor._become_inference()
-        results = [self._leaf(output, made, tensors) for output in self.outputs]
+        results: list[Any] = []
+        for output in self.outputs:
+            results.append(self._leaf(output, made, tensors) if output.same_as is None else results[output.same_as])
         return results[0] if self.structure is None else unflatten(self.structure, iter(results))
 
     def _leaf(self, output: Any, made: list[Any], tensors: list[Any]) -> Any:
         if output.index is not None:
-            return made[output.index]
+            return made[output.index]._array.item() if output.is_number else made[output.index]
         if output.window is not None:
             sizes, strides, offset, is_detached = output.window
             source = tensors[output.input]
@@ -145,10 +156,7 @@ class Entry:
     def _attach(self, made: list[Any], kept: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> None:
         """Make the results that require grad outputs of a new node."""
         node: Any = new_node(CompiledFunctionBackward)
-        indices: list[int] = []
-        for output in self.outputs:
-            if output.requires_grad and output.index is not None and output.index not in indices:
-                indices.append(output.index)
+        indices = [output.index for output in self.outputs if output.requires_grad and output.index is not None]
         node.next_edges = tuple([gradient_edge(tensors[place]) for place in self.differentiable])
         node.sequence_nr = next_sequence_nr()
         if len(indices) == 1:
@@ -162,11 +170,23 @@ class Entry:
             node.release_saved_tensors()
             return
         node.kept, node.run, node.gradients = kept, self.run_backward, self.gradient_values
+        node.asked_by = self.asked_by
         saved = [tensors[place] for place in self.kept_inputs] + [_watched(made[place]) for place in self.kept_outputs]
         node.versions = [(tensor, tensor._version) for tensor in saved]
         if self.is_pure:
             wanted = [tensors[place] for place in self.differentiable]
             node.again = _Again(self.function, args, kwargs, wanted, self)
+
+
+def _dependencies(backward: Program, gradients: Sequence[Value]) -> list[frozenset[int]]:
+    """For each gradient that goes out, the numbers of the gradients that come in on which it depends."""
+    reached: dict[Any, frozenset[int]] = {value: frozenset([number]) for number, value in enumerate(gradients)}
+    nothing: frozenset[int] = frozenset()
+    for call in backward.calls:
+        found = nothing.union(*[reached.get(value, nothing) for value in values_in((call.arguments, call.options))])
+        for result in call.results:
+            reached[result] = found
+    return [reached.get(value, nothing) for value in backward.outputs]
 
 
 def _watched(tensor: Any) -> Any:
@@ -188,12 +208,7 @@ class _Again:
             result = self.function(*self.args, **self.kwargs)
         leaves: list[Any] = []
         flatten(result, leaves)
-        results: list[Any] = []
-        seen: set[int] = set()
-        for leaf, output in zip(leaves, self.entry.outputs, strict=True):
-            if output.requires_grad and output.index is not None and output.index not in seen:
-                seen.add(output.index)
-                results.append(leaf)
+        results = [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]
         return grad(results, self.wanted, list(grads), create_graph=True, allow_unused=True)
 
 

@@ -39,7 +39,7 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
     ends = (
         [None if value is None else name(value) for value in program.outputs],
         [(place, name(value)) for place, value in program.writes],
-        [(output.index, output.input, output.window, output.requires_grad, _plain(output.value)) for output in made.outputs],
+        [_described(output) for output in made.outputs],
         made.structure,
         [(grad.input, grad.index) for grad in made.grads],
         [(given.place, None if given.place is not None else id(given.tensor)) for given in made.inputs],
@@ -54,3 +54,10 @@ def _form(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return (type(value), repr(value)) if isinstance(value, (int, float, complex, str)) else id(value)
+
+
+def _described(output: Any) -> Any:
+    return (
+        output.index, output.is_number, output.input, output.same_as, output.window, output.requires_grad,
+        _plain(output.value),
+    )  # fmt: skip

@@ -42,8 +42,7 @@ _ABOUT_GEOMETRY = frozenset(
     require_real_floating require_floating geometry_of overwriting""".split()
 )
 _OF_VALUES = frozenset(
-    """nonzero masked_select unique unique_consecutive unique_dim bincount repeat_interleave argwhere masked_indices
-    unique_sorted unique_rows histogram histc""".split()
+    "nonzero positions_of masked_select unique unique_consecutive bincount distinct_positions histogramdd".split()
 )
 """Kernels that give as many results as values say."""
 _WRITING = {"add_part": (0,)}

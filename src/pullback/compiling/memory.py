@@ -14,13 +14,9 @@ def same_geometry(one: Any, other: Any) -> bool:
     return (
         one.shape == other.shape
         and one.dtype == other.dtype
-        and _steps(one) == _steps(other)
+        and one.strides == other.strides
         and data_address(one) == data_address(other)
     )
-
-
-def _steps(array: Any) -> list[int]:
-    return [stride for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
 
 
 def laid_out(source: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: Any) -> Any:

@@ -23,6 +23,8 @@ class CompiledFunctionBackward(Node):
     run: Any = None
     gradients: Sequence[Any] = ()
     """The Values of the gradients that come in."""
+    asked_by: Sequence[frozenset[int]] = ()
+    """For each gradient that goes out, the gradients on which it depends: without any of these there is none."""
     again: Callable[..., Any] | None = None
     """Runs the function eagerly and gives the gradients of its inputs, recorded."""
 
@@ -34,6 +36,9 @@ class CompiledFunctionBackward(Node):
                 raise stale(tensor, version, self)
         given = [_prepared(grad, value) for grad, value in zip(grads, self.gradients, strict=True)]
         results: Sequence[Any] = self.run([*self.kept, *given])
+        if any(grad is None for grad in grads):
+            there = {number for number, grad in enumerate(grads) if grad is not None}
+            return [grad if there & asked else None for grad, asked in zip(results, self.asked_by, strict=True)]
         return results
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:

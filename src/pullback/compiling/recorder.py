@@ -64,7 +64,8 @@ class Recorder:
     def __init__(self, known_storage: set[int]) -> None:
         self.program = Program([])
         self.stops: list[Stop] = []
-        self.checks: list[Any] = []
+        self.numbers: list[tuple[Any, Value]] = []
+        """Python numbers that `.item()` gave, with the Values that they are of."""
         self._known_storage = known_storage
         self._thread = threading.get_ident()
         self._open = True
@@ -210,6 +211,10 @@ class Recorder:
         self._kept.append(array)
         return traced(array, self)
 
+    def give_number(self, array: Any, number: Any) -> None:
+        """Note that Python gets the one value of an array: if the function returns it and does nothing else, that is all."""
+        self.numbers.append((number, self.read(array)))
+
     # Calls.
 
     def run(
@@ -285,12 +290,13 @@ class Recorder:
             if _holds_values((arguments, options)) or is_ordered:
                 self.stop(f"{name} gives Python values that depend on a tensor")
             return made
-        same = [_identical(part, args) for part in parts]
-        if is_single and same[0] is not None:
-            return same[0]
+        if is_single and (same := _identical(made, args)) is not None:
+            return same
         arrays = [as_array(part) for part in parts]
-        backwards = any(step < 0 for array in arrays for step in array.strides)
-        if backwards or any(part is not None for part in same) or self._overlap(arrays):
+        backwards = [array for array in arrays if any(step < 0 for step in array.strides)]
+        if any(self._quiet_block_of(array) is not None for array in backwards if array.size):
+            self.stop(f"{name} goes backwards through the memory of its argument")
+        elif backwards or self._overlap(arrays):
             function, arrays = copied_results(function), [_copy(array) for array in arrays]
         values = [value_of(array) for array in arrays]
         blocks = [self._block_of(array) if array.size else None for array in arrays]
@@ -337,6 +343,8 @@ class Recorder:
         self, name: str, function: Any, arguments: Any, options: Any, results: list[Value], *, is_view: bool = False,
         is_ordered: bool = False, is_single: bool = True,
     ) -> None:  # fmt: skip
+        if self.numbers and name != WINDOW:
+            self.stop("the value of a tensor is read by .item(), and more is computed")
         if any(step < 0 for result in results for step in result.strides):
             self.stop(f"{name} gives an array that goes backwards through memory")
         call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)

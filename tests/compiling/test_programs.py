@@ -1,0 +1,13 @@
+"""Random programs compiled; `python -m tests.compiling.programs` runs them by the thousand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compiling.programs import Case, difference
+
+
+@pytest.mark.parametrize("seed", range(2000, 2040))
+def test_random_program_does_the_same_compiled(seed: int) -> None:
+    found, _ = difference(Case(seed))
+    assert found is None
