@@ -58,9 +58,12 @@ class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the chec
     """See Note [Traced arrays]."""
 
     _recorder: Any = None
+    _known: Any = None
+    """What the recorder knew of it: the block that it lies in, the version of that, and the Value."""
 
     def __array_finalize__(self, source: Any) -> None:
-        self._recorder = getattr(source, "_recorder", None)
+        if type(source) is TracedArray:
+            self._recorder = source._recorder
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         recorder = recorder_of(inputs, options)
@@ -182,10 +185,12 @@ def plain(value: Any) -> Any:
     return value
 
 
-def traced(array: Array, recorder: Any) -> Array:
+def traced(array: Array, recorder: Any, known: Any = None) -> Array:
     """A view of an array that tells `recorder` what is done to it."""
     made = np.ndarray.view(array, TracedArray)
     made._recorder = recorder
+    if known is not None:
+        made._known = known
     return made
 
 

@@ -140,9 +140,14 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     """Call a function and record it; None if another recording goes on."""
     if not _recording_lock.acquire(blocking=False):
         return None
+    # Everything that is recorded stays until the end: looking for garbage meanwhile takes half of the time.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         return _Capturing(function, args, kwargs).run()
     finally:
+        if collects:
+            gc.enable()
         _recording_lock.release()
 
 
@@ -249,6 +254,7 @@ class _Capturing:
         made.structure = flatten(made.result, leaves)
         by_identity = {id(given.tensor): place for place, given in enumerate(made.inputs)}
         known: dict[int, int] = {}
+        self.indices: dict[int, int] = {}
         blocks: set[int] = set()
         for number, leaf in enumerate(leaves):
             output = Output()
@@ -271,6 +277,8 @@ class _Capturing:
             else:
                 self._describe_new(leaf, output, blocks)
                 known[id(leaf)] = number
+                if output.index is not None:
+                    self.indices[id(leaf)] = output.index
 
     def _describe_new(self, leaf: Any, output: Output, blocks: set[int]) -> None:
         program = self.made.program
@@ -324,8 +332,10 @@ class _Capturing:
             block = self.recorder.block_of(now._array)
             if type(now) is not Tensor or now._requires_grad or (block is not None and block.place is not None):
                 self.recorder.stop("a .grad is set to a tensor that is more than a gradient")
-            made.grads.append(Grad(place, len(made.program.outputs)))
-            made.program.outputs.append(self.recorder.read(now._array))
+            if id(now) not in self.indices:
+                self.indices[id(now)] = len(made.program.outputs)
+                made.program.outputs.append(self.recorder.read(now._array))
+            made.grads.append(Grad(place, self.indices[id(now)]))
         made.shown = len(made.program.outputs)
 
     def _record_backward(self) -> None:

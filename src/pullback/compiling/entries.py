@@ -116,8 +116,6 @@ class Entry:
         for place, count in self.versions:
             for _ in range(count):
                 bump_version(tensors[place])
-        for grad in self.grads:
-            tensors[grad.input]._grad = None if grad.index is None else new_tensor(outputs[grad.index])
         return self._finish(outputs, tensors, args, kwargs)
 
     def result_of(self, made: Capture, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
@@ -138,6 +136,8 @@ class Entry:
             for tensor in made:
                 if tensor is not None:
                     tensor._become_inference()
+        for grad in self.grads:
+            tensors[grad.input]._grad = None if grad.index is None else made[grad.index]
         results: list[Any] = []
         for output in self.outputs:
             results.append(self._leaf(output, made, tensors) if output.same_as is None else results[output.same_as])

@@ -270,7 +270,7 @@ def _draw(function: Any, name: str) -> Callable[..., Any]:
 _SHOWING = (
     "numpy", "__array__", "data_ptr", "untyped_storage", "storage", "_typed_storage", "__dlpack__", "set_", "resize_",
     "resize_as_", "share_memory_", "__reduce_ex__", "__deepcopy__", "register_hook", "retain_grad",
-    "register_post_accumulate_grad_hook", "requires_grad_", "swap", "_conj", "_neg_view",
+    "register_post_accumulate_grad_hook", "swap", "_conj", "_neg_view",
 )  # fmt: skip
 """Methods that let memory out, or change a tensor in a way that is not part of a program."""
 

@@ -21,7 +21,7 @@ from pullback.backend.array_module import as_array, memory_bounds, storage_of
 from pullback.backend.traced_array import TracedArray, plain, traced
 from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
 from pullback.compiling.program import Call, Program, Value
-from pullback.graph.source_lines import SourceLine, calling_line
+from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
 WINDOW, WRITTEN, LAID_OUT = "memory.window", "memory.written", "memory.laid_out"
 
@@ -31,14 +31,20 @@ class Block:
 
     __slots__ = ("high", "low", "place", "root", "value", "version", "windows")
 
-    def __init__(self, root: Any, value: Value, place: int | None = None) -> None:
+    def __init__(self, root: Any, value: Value, place: int | None = None, *, is_placed: bool = True) -> None:
         self.root = root
-        self.low, self.high = memory_bounds(root)
+        self.low = self.high = -1
+        if is_placed:
+            self.find_bounds()
         self.value = value
         self.version = 0
         self.place = place
         """Which input of the program it is, None if it is none."""
         self.windows: dict[Any, Value] = {}
+
+    def find_bounds(self) -> None:
+        """Find the addresses between which it lies."""
+        self.low, self.high = memory_bounds(self.root)
 
 
 class Stop:
@@ -72,6 +78,8 @@ class Recorder:
         self._inside = False
         self._lows: list[int] = []
         self._blocks: list[Block] = []
+        self._new_blocks: list[Block] = []
+        """Memory of arrays that own it, which therefore overlaps no other: addresses are found when they are needed."""
         self._kept: list[Any] = []
         self._computed: dict[Value, Any] = {}
 
@@ -86,7 +94,7 @@ class Recorder:
 
     def stop(self, reason: str) -> None:
         """Say that what happens now cannot be part of a program. The function goes on."""
-        self.stops.append(Stop(reason, calling_line()))
+        self.stops.append(Stop(reason, source_line() or calling_line()))
 
     # Inputs and what becomes of memory.
 
@@ -99,8 +107,19 @@ class Recorder:
             self.stop("two arguments share memory")
         return traced(array, self)
 
+    def _settle(self) -> None:
+        """Put new blocks in their places."""
+        for block in self._new_blocks:
+            block.find_bounds()
+        self._blocks.extend(self._new_blocks)
+        self._blocks.sort(key=_low_of)
+        self._lows = [block.low for block in self._blocks]
+        self._new_blocks = []
+
     def _add_block(self, block: Block) -> bool:
         """Enter a block; False if it overlaps one that is there."""
+        if self._new_blocks:
+            self._settle()
         place = bisect.bisect_right(self._lows, block.low)
         if place and self._blocks[place - 1].high > block.low:
             return False
@@ -111,6 +130,8 @@ class Recorder:
         return True
 
     def _block_of(self, array: Any) -> Block | None:
+        if self._new_blocks:
+            self._settle()
         low, high = memory_bounds(array)
         place = bisect.bisect_right(self._lows, low)
         if place:
@@ -125,6 +146,7 @@ class Recorder:
 
     def written_inputs(self) -> list[tuple[int, Value]]:
         """The inputs whose memory was written to, with what it holds now."""
+        self._settle()
         found = [b for b in self._blocks if b.place is not None and b.version]
         return [(b.place, b.value) for b in found if b.place is not None]
 
@@ -147,11 +169,22 @@ class Recorder:
 
     def read(self, array: Any) -> Value:
         """The Value that an array holds now."""
+        if type(array) is TracedArray and array._known is not None:
+            known: tuple[Block, int, Value] = array._known
+            if known[0].version == known[1] and array._recorder is self:
+                return known[2]
         if not array.size:
             return value_of(array, plain(array))
         block = self._block_of(array)
         if block is None:
             return self._constant(array)
+        value = self._value_in(array, block)
+        if type(array) is TracedArray:
+            array._known = (block, block.version, value)
+        return value
+
+    def _value_in(self, array: Any, block: Block) -> Value:
+        """The Value of an array that lies in a block."""
         if same_geometry(array, block.root):
             return block.value
         key = _key(array, block)
@@ -198,7 +231,7 @@ class Recorder:
             self._add_call(WRITTEN, written, (block.value, value, *facts), options, [new])
         block.value = new
         block.version += 1
-        block.windows.clear()
+        block.windows = {}
 
     def copy_to(self, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
         """What NumPy's copyto does."""
@@ -268,6 +301,8 @@ class Recorder:
     def _take(
         self, name: str, function: Callable[..., Any], arguments: Any, options: Any, made: Any, args: Any, is_ordered: bool
     ) -> Any:  # fmt: skip
+        if type(made) is _ndarray and made.base is None and made.flags.carray and made.size:
+            return self._take_new(made, name, function, arguments, options, is_ordered)
         is_single = not isinstance(made, (tuple, list))
         parts = [made] if is_single else list(made)
         if made is None and name.rpartition(".")[2].strip("_").startswith(_CHECKING):
@@ -275,15 +310,8 @@ class Recorder:
             return None
         if not is_single and None in map(_none_or_zero, parts):
             kept = tuple([place for place, part in enumerate(parts) if part is not None])
-            some = self._take(
-                name,
-                _some_results(function, kept),
-                arguments,
-                options,
-                tuple([parts[k] for k in kept]),
-                args,
-                is_ordered,
-            )
+            rest = tuple([parts[place] for place in kept])
+            some = self._take(name, _some_results(function, kept), arguments, options, rest, args, is_ordered)
             found = dict(zip(kept, some, strict=True))
             return tuple([found.get(place) for place in range(len(parts))])
         if not all(hasattr(part, "dtype") for part in parts):
@@ -315,6 +343,17 @@ class Recorder:
             results.append(traced(array, self))
         return results[0] if is_single else type(made)(results) if type(made) in (tuple, list) else tuple(results)
 
+    def _take_new(
+        self, made: Any, name: str, function: Callable[..., Any], arguments: Any, options: Any, is_ordered: bool
+    ) -> Any:  # fmt: skip
+        """The short road of most kernels: one new array, which owns its memory."""
+        value = Value(made.shape, made.dtype, made.strides)
+        self._add_call(name, function, arguments, options, [value], is_ordered=is_ordered)
+        self._computed[value] = made
+        block = Block(made, value, is_placed=False)
+        self._new_blocks.append(block)
+        return traced(made, self, (block, 0, value))
+
     def _overlap(self, arrays: list[Any]) -> bool:
         """Whether new arrays share memory with each other, or reach past what is known."""
         if len(arrays) < 2:
@@ -323,6 +362,8 @@ class Recorder:
         return any(first[1] > second[0] for first, second in itertools.pairwise(bounds))
 
     def _quiet_block_of(self, array: Any) -> Block | None:
+        if self._new_blocks:
+            self._settle()
         low, high = memory_bounds(array)
         place = bisect.bisect_right(self._lows, low)
         block = self._blocks[place - 1] if place else None
@@ -345,11 +386,13 @@ class Recorder:
     ) -> None:  # fmt: skip
         if self.numbers and name != WINDOW:
             self.stop("the value of a tensor is read by .item(), and more is computed")
-        if any(step < 0 for result in results for step in result.strides):
-            self.stop(f"{name} gives an array that goes backwards through memory")
         call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)
-        call.source = calling_line()
+        call.source = source_line() or calling_line()
         self.program.calls.append(call)
+
+
+def _low_of(block: Block) -> int:
+    return block.low
 
 
 _CHECKING = ("check", "require", "refuse")
