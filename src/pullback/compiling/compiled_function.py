@@ -20,6 +20,7 @@ from typing import Any
 from pullback.backend.dtype import default_float
 from pullback.compiling.backend import build
 from pullback.compiling.capturing import capture, release_traced
+from pullback.compiling.checking import run_checked
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.kernel_names import current_recorder
@@ -128,6 +129,8 @@ class CompiledFunction:
         entry = kind.entry
         if entry is not None and entry.fits(leaves):
             self.runs += 1
+            if self.check:
+                return run_checked(entry, kind.former, leaves, args, kwargs)
             return entry.run(leaves, args, kwargs)
         if current_recorder() is not None:
             return self.function(*args, **kwargs)
