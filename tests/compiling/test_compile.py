@@ -292,6 +292,63 @@ def test_whole_training_step_is_one_program(make: Any, set_to_none: bool) -> Non
             assert_close(one, other)
 
 
+def scheduled(reads_rate: bool) -> Any:
+    """The parameters after steps with a rate that changes, eager and compiled, and how often Python was skipped."""
+    results = []
+    for compiles in (False, True):
+        w = weights(3)
+        optimizer = pullback.optim.SGD([w], lr=1.0)
+        scheduler = pullback.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+        def step(x: Any, optimizer: Any = optimizer, w: Any = w) -> Any:
+            optimizer.zero_grad()
+            loss = (w * x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        def reading_step(x: Any, optimizer: Any = optimizer, step: Any = step) -> Any:
+            return step(x) * optimizer.param_groups[0]["lr"]
+
+        chosen = reading_step if reads_rate else step
+        act = pullback.compile(chosen) if compiles else chosen
+        losses = []
+        for _ in range(8):
+            losses.append(act(pullback.ones(3)).item())
+            scheduler.step()
+        results.append((w.tolist(), losses))
+    return (*results, skipped(act))
+
+
+def test_rate_of_an_optimizer_may_change_from_step_to_step() -> None:
+    expected, actual, count = scheduled(reads_rate=False)
+    assert actual == expected
+    assert count >= 5
+
+
+def test_rate_that_the_function_reads_is_followed() -> None:
+    expected, actual, _ = scheduled(reads_rate=True)
+    assert actual == expected
+
+
+def test_scheduler_inside_of_a_function_steps_each_time() -> None:
+    w = weights(3)
+    optimizer = pullback.optim.SGD([w], lr=1.0)
+    scheduler = pullback.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    def step(x: Any) -> Any:
+        loss = (w * x).sum()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        return loss.detach()
+
+    compiled = pullback.compile(step)
+    for _ in range(5):
+        compiled(pullback.ones(3))
+    assert optimizer.param_groups[0]["lr"] == 0.5**5
+
+
 def test_gradients_accumulate_where_they_are_not_zeroed() -> None:
     w = weights(3)
 

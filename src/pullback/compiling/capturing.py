@@ -429,6 +429,8 @@ class _Capturing:
             recorder.stops.append(
                 Stop(f"the function changes {changed.describe()}, which skipping it would lose", None)
             )
+        if "param_groups" not in recorder.names:
+            self.surroundings.leave_out_rates()
         if mirrors:
             recorder.stops.append(Stop("memory is shown conjugated", None))
         made.stops = recorder.stops

@@ -65,6 +65,11 @@ def watching_calls(recorder: Recorder) -> Iterator[None]:
         return kind
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            if frame.f_code not in kinds and kind_of(frame.f_code) == _USERS:
+                recorder.names.update(frame.f_code.co_names)
+                recorder.names.update(text for text in frame.f_code.co_consts if type(text) is str)
+            return
         if event != "c_call" or (_is_pure(argument) and not (recorder.numbers and _reads_numbers(argument))):
             return
         asking: FrameType | None = frame

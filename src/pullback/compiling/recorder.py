@@ -72,6 +72,8 @@ class Recorder:
         self.stops: list[Stop] = []
         self.numbers: list[tuple[Any, Value]] = []
         """Python numbers that `.item()` gave, with the Values that they are of."""
+        self.names: set[str] = set()
+        """Names that the user's code reads, as far as it ran."""
         self._known_storage = known_storage
         self._thread = threading.get_ident()
         self._open = True

@@ -105,6 +105,12 @@ class Surroundings:
         """Whether every place holds what it held."""
         return all(map(Place.is_as_it_was, self.places))
 
+    def leave_out_rates(self) -> None:
+        """Let the numbers among an optimizer's options change: its update reads them whenever it runs."""
+        for place in self.places:
+            if type(place.holder) is dict and isinstance(place.holder.get("params"), list) and "lr" in place.holder:
+                place.read, place.values = _all_but_rates, _all_but_rates(place.holder)
+
     def _visit(self, value: Any, name: str) -> None:
         if isinstance(value, _ATOMS) or id(value) in self._seen:
             return
@@ -214,6 +220,10 @@ def is_users_module(module: Any) -> bool:
     ):
         return True
     return file is not None and not file.startswith((PACKAGE, *LIBRARY)) and not name.startswith("pullback.")
+
+
+def _all_but_rates(options: dict[str, Any]) -> list[Any]:
+    return [type(value) if type(value) is float else value for value in options.values()]
 
 
 def _cell_contents(cell: Any) -> tuple[Any, ...]:
