@@ -74,8 +74,8 @@ _FIELD_TYPES = {
 }  # fmt: skip
 _VIRTUAL = {
     "apply": "self, object grads, tuple edges, bint owned=False", "release_saved_tensors": "self",
-    "accumulate_array": "self, object grad, bint owned", "takes_arrays": "self",
-    "add": "self, Py_ssize_t index, object grad, bint owned",
+    "accumulate_array": "self, object grad, Py_ssize_t owned", "takes_arrays": "self",
+    "add": "self, Py_ssize_t index, object grad, Py_ssize_t owned",
     "push": "self, object node, object grads, object owned",
 }  # fmt: skip
 _PROCESS_ACCESS = re.compile(r"\bprocess\.(changed|diverted)\b(?! [+-]?=)")

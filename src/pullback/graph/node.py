@@ -267,7 +267,7 @@ class Node:
         if self.fused:
             return self._expand().__dir__()
         names = {name: _PUBLIC_NAMES.get(name, name) for name in self.saved_names}
-        special = [name for name in super().__dir__() if name.startswith("__")]
+        special = [name for name in object.__dir__(self) if name.startswith("__")]
         raw = [f"_raw_saved_{public}" for name, public in names.items() if hasattr(self, f"saved_{name}_version")]
         return [*special, *_PUBLIC, *[f"_saved_{public}" for public in names.values()], *raw]
 

@@ -15,13 +15,19 @@ from functools import cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
+from pullback.native import extension
+
 _ROADS = tuple([f"pullback.{part}" for part in "functions generated graph modes overrid recording tensor".split()])
 
 
 def as_method(name: str, function: Any) -> Any:
-    """The same function as an object of its own, which its frames tell to be a method of Tensor. See `method_called`."""
+    """The same function as an object of its own, which its frames tell to be a method of Tensor. See `method_called`.
+
+    A function of a compiled module has no frames: its method is an object that knows when it runs (native/methods.c).
+    """
     if not isinstance(function, FunctionType):
-        return function
+        is_compiled = extension is not None and type(function).__name__ == "cython_function_or_method"
+        return extension.new_method(name, function) if is_compiled else function
     code = function.__code__.replace(co_name=f"{_METHOD}{name}")
     made = FunctionType(code, function.__globals__, name, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
@@ -45,7 +51,8 @@ def method_called() -> tuple[str, tuple[Any, ...] | None] | None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
         frame, entered = frame.f_back, frame
     if entered is None or not entered.f_code.co_name.startswith(_METHOD):
-        return None
+        name = extension.called_method() if extension is not None else None
+        return None if name is None else (name, None)
     code, values = entered.f_code, entered.f_locals
     name = code.co_name.removeprefix(_METHOD)
     if not name.startswith("__"):

@@ -6,6 +6,7 @@
 
 #include "blas.h"
 #include "instruction_set.h"
+#include "methods.h"
 #include "source_lines.h"
 
 extern const KernelEntry adaptive_pooling_kernels[];
@@ -286,6 +287,9 @@ static PyMethodDef methods[] = {
      "Use no vectors wider than x86-64-v4 (4), v3 (3) or the base (1) has, as if the processor had none: for tests."},
     {"make_program", make_program, METH_VARARGS, "A program of compiled loops and products; see Note [Programs]."},
     {"can_multiply", can_multiply, METH_VARARGS, "Whether an instruction of a program can do this product."},
+    {"new_method", (PyCFunction)(void (*)(void))new_method, METH_FASTCALL,
+     "new_method(name, function): the method of Tensor that calls a compiled function."},
+    {"called_method", called_method, METH_NOARGS, "The name of the innermost such method that runs, or None."},
     {NULL},
 };
 
@@ -297,7 +301,7 @@ PyMODINIT_FUNC PyInit_kernels(void)
 {
     import_array();
     find_blas();
-    if (PyType_Ready(&KernelType))
+    if (PyType_Ready(&KernelType) || prepare_methods())
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module && PyModule_AddFunctions(module, source_line_methods))

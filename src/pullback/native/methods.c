@@ -1,0 +1,136 @@
+/* Methods of Tensor that are compiled functions: an object of its own per method, which knows the call that it is in.
+
+A compiled function leaves no frame behind, and a function and the method of its name would be one object. A Method calls
+its function as it is called itself, and while it does, `called_method` gives its name. */
+#include "kernel.h"
+
+#include <structmember.h>
+
+#include "methods.h"
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function;
+    PyObject *name;
+    PyObject *qualified_name;
+} Method;
+
+#ifdef _MSC_VER
+static __declspec(thread) Method *called;
+#else
+static _Thread_local Method *called;
+#endif
+
+static PyObject *method_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
+{
+    Method *outer = called;
+    called = (Method *)self;
+    PyObject *result = PyObject_Vectorcall(((Method *)self)->function, arguments, flags, keywords);
+    called = outer;
+    return result;
+}
+
+static PyObject *method_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
+{
+    return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
+}
+
+static PyObject *method_attribute(PyObject *self, PyObject *name)
+{
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return found;
+    PyErr_Clear();
+    return PyObject_GetAttr(((Method *)self)->function, name);
+}
+
+static PyObject *method_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<function %U at %p>", ((Method *)self)->qualified_name, self);
+}
+
+static int method_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Method *)self)->function);
+    return 0;
+}
+
+static int method_clear(PyObject *self)
+{
+    Method *method = (Method *)self;
+    Py_CLEAR(method->function);
+    Py_CLEAR(method->name);
+    Py_CLEAR(method->qualified_name);
+    return 0;
+}
+
+static void method_free(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    method_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *of_function(PyObject *self, void *name)
+{
+    return PyObject_GetAttrString(((Method *)self)->function, name);
+}
+
+static PyGetSetDef properties[] = {
+    {"__doc__", of_function, NULL, NULL, "__doc__"},
+    {"__module__", of_function, NULL, NULL, "__module__"},
+    {NULL},
+};
+
+static PyMemberDef members[] = {
+    {"__name__", T_OBJECT, offsetof(Method, name), READONLY, NULL},
+    {"__qualname__", T_OBJECT, offsetof(Method, qualified_name), READONLY, NULL},
+    {NULL},
+};
+
+static PyTypeObject MethodType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pullback.native.kernels.Method",
+    .tp_basicsize = sizeof(Method),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_GC,
+    .tp_vectorcall_offset = offsetof(Method, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_descr_get = method_get,
+    .tp_getattro = method_attribute,
+    .tp_getset = properties,
+    .tp_members = members,
+    .tp_repr = method_repr,
+    .tp_traverse = method_traverse,
+    .tp_clear = method_clear,
+    .tp_dealloc = method_free,
+    .tp_free = PyObject_GC_Del,
+};
+
+int prepare_methods(void)
+{
+    return PyType_Ready(&MethodType);
+}
+
+PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyUnicode_Check(arguments[0]))
+        return PyErr_Format(PyExc_TypeError, "a name and a function are needed");
+    PyObject *qualified_name = PyUnicode_FromFormat("Tensor.%U", arguments[0]);
+    Method *method = qualified_name ? PyObject_GC_New(Method, &MethodType) : NULL;
+    if (!method) {
+        Py_XDECREF(qualified_name);
+        return NULL;
+    }
+    method->vectorcall = method_call;
+    method->function = Py_NewRef(arguments[1]);
+    method->name = Py_NewRef(arguments[0]);
+    method->qualified_name = qualified_name;
+    PyObject_GC_Track(method);
+    return (PyObject *)method;
+}
+
+PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
+{
+    return Py_NewRef(called ? called->name : Py_None);
+}
