@@ -12,10 +12,16 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src"
 
 
-def execute(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def execute(folder: Path, *command: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     return subprocess.run(
-        [sys.executable, *command], env=environment, cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, *command],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        input=input,
     )
 
 
@@ -94,3 +100,72 @@ def test_wrong_command_shows_the_usage(tmp_path: Path, arguments: list[str]) -> 
 
 def test_version_is_shown(tmp_path: Path) -> None:
     assert execute(tmp_path, "-m", "pullback", "--version").stdout == "pullback 0.1.0\n"
+
+
+def test_a_program_given_as_text_runs(tmp_path: Path) -> None:
+    done = execute(
+        tmp_path,
+        "-m",
+        "pullback",
+        "run",
+        "-c",
+        "import sys, torch; print(torch.ones(2).sum().item(), sys.argv)",
+        "one",
+        "--two",
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2.0 ['-c', 'one', '--two']\n", "")
+
+
+def test_an_error_in_text_shows_its_line(tmp_path: Path) -> None:
+    done = execute(tmp_path, "-m", "pullback", "run", "-c", "import torch\ntorch.ones(2) @ torch.ones(3)")
+    assert done.returncode == 1
+    assert done.stderr.startswith('Traceback (most recent call last):\n  File "<string>", line 2, in <module>\n')
+
+
+def test_a_program_is_read_from_standard_input(tmp_path: Path) -> None:
+    done = execute(
+        tmp_path,
+        "-m",
+        "pullback",
+        "run",
+        "-",
+        "one",
+        input="import sys, torch; print(torch.ones(2).sum().item(), sys.argv)",
+    )
+    assert (done.returncode, done.stdout) == (0, "2.0 ['-', 'one']\n")
+
+
+def test_a_folder_with_a_main_runs(tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "part.py").write_text("value = 3.0")
+    (tmp_path / "program" / "__main__.py").write_text("import torch, part; print(torch.tensor(part.value).item())")
+    done = execute(tmp_path, "-m", "pullback", "run", "program")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
+
+
+def test_check_lists_what_a_program_uses_and_pullback_lacks(tmp_path: Path) -> None:
+    (tmp_path / "uses.py").write_text(
+        "import torch\nimport torch.nn.functional as F\nfrom torch import nn, classes\n\n"
+        "x = F.relu(nn.Linear(2, 2)(torch.ones(2)))\ntorch.cuda.nvtx_missing.range_push('a')\n"
+        "try:\n    from torch import nothing_of_the_kind\nexcept ImportError:\n    pass\n"
+        "torch.Tensor.no_such_method(x)\n"
+    )
+    done = execute(tmp_path, "-m", "pullback", "check", "uses.py")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "uses.py:3: torch.classes is not in pullback\n"
+        "uses.py:6: torch.cuda.nvtx_missing is not in pullback\n"
+        "uses.py:11: torch.Tensor.no_such_method is not in pullback\n"
+        "3 names are missing.\n"
+    )
+
+
+def test_check_is_content_with_a_program_that_can_run(tmp_path: Path) -> None:
+    (tmp_path / "fine.py").write_text("import torch.optim as o\nimport torch\no.SGD([torch.ones(2)], lr=0.1)\n")
+    done = execute(tmp_path, "-m", "pullback", "check", "fine.py")
+    assert (done.returncode, done.stdout) == (0, "Everything that was found by name is there.\n")
+
+
+def test_check_says_when_a_file_cannot_be_read(tmp_path: Path) -> None:
+    done = execute(tmp_path, "-m", "pullback", "check", "nowhere.py")
+    assert (done.returncode, "cannot read nowhere.py" in done.stderr) == (2, True)

@@ -9,6 +9,7 @@ import io
 import os
 import runpy
 import sys
+import zipfile
 from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType, TracebackType
 
@@ -18,7 +19,10 @@ from pullback.version import __version__
 USAGE = """\
 usage: pullback run script.py [args...]     run a PyTorch program with 'torch' meaning pullback
        pullback run -m module [args...]     the same for a module
+       pullback run -c command [args...]    the same for a program given as text
+       pullback run - [args...]             the same for a program read from standard input
        pullback view script.py [args...]    the same until its first backward pass has ended, and show that in the browser
+       pullback check path...               list what programs use of torch that pullback lacks
        pullback launch -n N script.py ...   the same on N processes (pullback launch --help)
        pullback --version
 """
@@ -44,6 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run_like_the_interpreter(lambda: view(rest, execute_script))
         case ["run", "-m", module, *rest]:
             return run_module(module, rest)
+        case ["run", "-c", command, *rest]:
+            return run_text(command, "<string>", "-c", rest)
+        case ["run", "-", *rest]:
+            return run_text(sys.stdin.read(), "<stdin>", "-", rest)
+        case ["check", *paths] if paths:
+            from pullback.utils.script_check import main as check
+
+            return check(paths)
         case ["run", script, *rest] if not script.startswith("-"):
             return run_script(script, rest)
     print(USAGE, end="", file=sys.stderr)
@@ -55,8 +67,22 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
     return _run_like_the_interpreter(lambda: execute_script(path, arguments))
 
 
+def run_text(text: str, name: str, called: str, arguments: Sequence[str]) -> int:
+    """Run a program given as text, as `python -c` and `python -` do, with `torch` meaning pullback."""
+    sys.argv[:] = [called, *arguments]
+    sys.path[0] = ""
+    install_as_torch()
+    return _run_like_the_interpreter(lambda: _execute(compile(text, name, "exec", dont_inherit=True), None))
+
+
 def execute_script(path: str, arguments: Sequence[str]) -> None:
-    """Run the file at `path` as `__main__`, and let what it raises pass."""
+    """Run the file at `path`, or a folder or zip file with a `__main__`, as `__main__`, and let what it raises pass."""
+    if os.path.isdir(path) or zipfile.is_zipfile(path):
+        sys.argv[:] = [path, *arguments]
+        install_as_torch()
+        sys.path.pop(0)  # runpy puts the folder in front
+        runpy.run_path(path, run_name="__main__")
+        return
     try:
         with io.open_code(os.path.abspath(path)) as file:
             source = file.read()
@@ -77,10 +103,12 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
     return _run_like_the_interpreter(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))
 
 
-def _execute(code: CodeType, path: str) -> None:
+def _execute(code: CodeType, path: str | None) -> None:
     """Execute `code` in a new `__main__`, which stays in place: pickled classes and threads look it up there."""
     module = ModuleType("__main__")
-    vars(module).update(__file__=path, __cached__=None, __builtins__=__builtins__)
+    vars(module).update(__builtins__=__builtins__)
+    if path is not None:
+        vars(module).update(__file__=path, __cached__=None)
     sys.modules["__main__"] = module
     exec(code, vars(module))
 
