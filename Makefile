@@ -94,6 +94,10 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
 .PHONY: coverage wheel-pure sdist docs
+# The documentation as a site in build/site; what a page links to must be there.
+docs: $(VENV)/.developed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m mkdocs build --strict
 
 # Which statements the tests run; takes twice the time of the tests.
 coverage: $(VENV)/.developed

@@ -41,7 +41,11 @@ def sentence(machine: dict[str, Any]) -> str:
 
 def _configuration(interpreters: Interpreters) -> list[str]:
     """What pullback says of itself: which modules are compiled, which BLAS it calls."""
-    command = [*interpreters.command("pullback"), "-c", "import pullback; print(pullback.show_config())"]
+    command = [
+        *interpreters.command("pullback"),
+        "-c",
+        "import pullback.configuration as c; print(c.describe_config())",
+    ]
     environment = interpreters.environment("pullback")
     shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     return shown.rstrip().splitlines()

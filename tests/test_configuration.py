@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import numpy
+import pytest
 
 import pullback
+from pullback.configuration import describe_config
 from pullback.tensor import tensor_base
 
 
 def test_show_config_names_the_array_library() -> None:
-    assert f"NumPy {numpy.__version__}" in pullback.show_config()
+    assert f"NumPy {numpy.__version__}" in describe_config()
 
 
 def test_show_config_says_what_is_compiled() -> None:
     compiled = not str(tensor_base.__file__).endswith(".py")
-    assert ("pullback.tensor.tensor_base" in pullback.show_config()) == compiled
+    assert ("pullback.tensor.tensor_base" in describe_config()) == compiled
 
 
 def test_show_config_gives_the_number_of_threads() -> None:
-    assert f"threads:  {pullback.get_num_threads()}" in pullback.show_config()
+    assert f"threads:  {pullback.get_num_threads()}" in describe_config()
+
+
+def test_show_config_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    pullback.show_config()
+    assert capsys.readouterr().out == describe_config() + "\n"
+
+
+def test_a_slow_installation_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_NATIVE", "0")
+    assert describe_config().splitlines()[-1].startswith("  faster:   PULLBACK_NATIVE=0 turns the compiled kernels off")

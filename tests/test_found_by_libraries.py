@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 import pullback
+from pullback.configuration import describe_config
 from pullback.distributions import Normal, kl_divergence, register_kl
 from pullback.utils import _pytree
 
@@ -121,7 +122,7 @@ def test_a_program_can_ask_whether_a_transform_runs() -> None:
 
 
 def test_the_configuration_is_where_pytorch_has_it() -> None:
-    assert pullback.__config__.show() == pullback.show_config()
+    assert pullback.__config__.show() == describe_config()
 
 
 def test_asynchronous_assertions_are_checked_at_once() -> None:

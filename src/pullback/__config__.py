@@ -1,6 +1,6 @@
 """How pullback was built, where programs ask PyTorch. PyTorch's `torch.__config__`."""
 
-from pullback.configuration import show_config
+from pullback.configuration import describe_config
 from pullback.environment import get_num_threads
 
 __all__ = ["parallel_info", "show"]
@@ -8,7 +8,7 @@ __all__ = ["parallel_info", "show"]
 
 def show() -> str:
     """How pullback was built and what it computes with."""
-    return show_config()
+    return describe_config()
 
 
 def parallel_info() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -10,7 +11,7 @@ from pullback.backend.blas import describe_arrays, describe_blas
 from pullback.native import compiled_kernels
 from pullback.version import __version__
 
-__all__ = ["compiled_modules", "show_config"]
+__all__ = ["compiled_modules", "describe_config", "show_config"]
 
 
 def compiled_modules() -> list[str]:
@@ -22,10 +23,10 @@ def compiled_modules() -> list[str]:
     )
 
 
-def show_config() -> str:
-    """Say how pullback was built and what it computes with.
+def show_config() -> None:
+    """Print how pullback was built, what it computes with, and what would make it faster here.
 
-    >>> print(show_config())
+    >>> show_config()
     pullback ...
       compiled: ...
       kernels:  ...
@@ -33,10 +34,15 @@ def show_config() -> str:
       BLAS:     ...
       threads:  ...
     """
+    print(describe_config())
+
+
+def describe_config() -> str:
+    """What `show_config` prints."""
     from pullback.environment import get_num_threads  # lazy: a neighbour, and only asked when this is
 
     compiled, kernels = compiled_modules(), compiled_kernels()
-    return "\n".join(
+    lines = "\n".join(
         [
             f"pullback {__version__} on Python {platform.python_version()}",
             f"  compiled: {', '.join(compiled) or 'nothing (pure Python)'}",
@@ -46,3 +52,16 @@ def show_config() -> str:
             f"  threads:  {get_num_threads()}",
         ]
     )
+    missing = _could_be_faster(compiled, kernels)
+    return f"{lines}\n  faster:   {missing}" if missing else lines
+
+
+def _could_be_faster(compiled: list[str], kernels: list[str]) -> str:
+    """What to do on a machine that could be faster; "" where nothing is left."""
+    if os.environ.get("PULLBACK_NATIVE") == "0":
+        return "PULLBACK_NATIVE=0 turns the compiled kernels off; leave it out"
+    if not kernels:
+        return "install it where there is a C compiler: small operations take half of the time, large ones a fraction"
+    if all(name.startswith("pullback.native") for name in compiled):
+        return "`pip install .` (not editable) also compiles the modules that small operations spend their time in"
+    return ""
