@@ -35,7 +35,7 @@ def check_source(text: str, file: str = "<text>") -> list[Finding]:
     >>> [str(found) for found in check_source("import torch\\ntorch.ones(2).sum()\\ntorch.classes.load_library('x')")]
     ['<text>:3: torch.classes']
     """
-    found = {}
+    found: dict[tuple[str, int], Finding] = {}
     for name, line in _asked(ast.parse(text, file)):
         lacking = _lacking(name)
         if lacking is not None:
