@@ -188,6 +188,7 @@ def __dir__() -> list[str]:
             *_ELSEWHERE,
             *(n for n in _functions.public_names() if _functions.module_of(n)),
             *(n for n in vars(_creation) if not n.startswith("_")),
+            *dir(_import_module("pullback.environment")),
         }
     )
 

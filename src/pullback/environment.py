@@ -298,3 +298,9 @@ def __getattr__(name: str) -> Any:
     if name in storages.NAMES or name == "Storage":
         return getattr(storages, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """What is public: what `__all__` names, and what is defined here."""
+    here = {n for n, v in globals().items() if getattr(v, "__module__", "") == __name__ or isinstance(v, float)}
+    return sorted({*__all__, *[n for n in here if not n.startswith("_")], "newaxis"})
