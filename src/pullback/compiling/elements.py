@@ -38,17 +38,27 @@ class _Modules(dict[str, Module]):
 class _Sources(PythonSources):
     def __init__(self) -> None:
         self.modules = _Modules()
+        self._formulas: dict[str, str] = {}
         self._kernels = {name: file for file, names in FILES.items() for name in names.split()}
 
     def public(self, name: str) -> tuple[str, ast.FunctionDef] | None:
         if name in self._kernels:
             return self.resolve(f"pullback.kernels.{self._kernels[name]}", name)
-        return None
+        return self._formula(name)
+
+    def _formula(self, name: str) -> tuple[str, ast.FunctionDef] | None:
+        if name not in self._formulas:
+            self._formulas[name] = ""
+            for path in sorted((_PACKAGE / "formulas").glob("*.py")):
+                if f"\ndef {name}(" in path.read_text(encoding="utf-8"):
+                    self._formulas[name] = f"pullback.formulas.{path.stem}"
+        module = self._formulas[name]
+        return (module, self.modules[module].functions[name]) if module else None
 
     def resolve(self, module: str, name: str) -> tuple[str, ast.FunctionDef] | None:
         target, original = self.modules[module].imports.get(name, ("", ""))
         if target == "pullback.recording.array_formulas":  # the files of formulas/, with kernels for operations
-            return None
+            return self.public(original)
         if target == "pullback.recording.vocabulary":
             return self.public(original)
         return super().resolve(module, name)

@@ -129,7 +129,12 @@ class Fusion:
     def _needed(self, step: StepKind) -> list[StepKind]:
         """The steps that come before: those that write what it reads, or wrote other parts of what it writes."""
         storages = dict.fromkeys([place.storage for place in (*step.reads, *writes_of(step))])
-        needed = [writer for storage in storages for writer in self.writers.get(storage, ())]
+        needed = [
+            writer
+            for storage in storages
+            for part in (storage, *storage.pieces)
+            for writer in self.writers.get(part, ())
+        ]
         for place in writes_of(step):
             if place.storage.before is not None:  # whoever reads what was there before
                 needed += self._reading.get(place.storage.before, ())
@@ -308,7 +313,7 @@ def live_steps(steps: list[StepKind], wanted: Iterable[Storage]) -> list[StepKin
     kept: list[StepKind] = []
     for step in reversed(steps):
         is_ordered = step.source is not None and step.source.is_ordered
-        if is_ordered or any(place.storage in needed for place in writes_of(step)):
+        if is_ordered or any(p.storage in needed or p.storage.parent in needed for p in writes_of(step)):
             needed.update(place.storage for place in step.reads)
             kept.append(step)
     return kept[::-1]

@@ -109,7 +109,8 @@ class _Writer:
 
     def _access(self, place: Place, of_rows: bool) -> _Access:
         strides = self._strides(place, of_rows)
-        key = (place.storage.memory, place.offset, strides, place.ctype)
+        place = place.rooted
+        key = (place.storage, place.offset, strides, place.ctype)
         if key not in self.accesses:
             self.accesses[key] = _Access(f"p{len(self.places)}", place.ctype, strides)
             self.places.append(place)
@@ -422,7 +423,8 @@ class _Writer:
         return [*lines, each, *ends, "}", "    }"]
 
     def _access_of(self, place: Place, of_rows: bool) -> _Access:
-        return self.accesses[(place.storage.memory, place.offset, self._strides(place, of_rows), place.ctype)]
+        rooted = place.rooted
+        return self.accesses[(rooted.storage, rooted.offset, self._strides(rooted, of_rows), rooted.ctype)]
 
 
 class _Scope:

@@ -300,7 +300,7 @@ def _lower_call(made: Lowering, call: Call, lowerings: dict[str, Callable[..., A
             raise NotLowered("a geometry of the storage")
         _lower_view(made, call)
         return
-    text = lowerings.get(name) if module.startswith("pullback.kernels.") else None
+    text = lowerings.get(name) if module.startswith(("pullback.kernels.", "pullback.compiling.")) else None
     if text is not None:
         _lower_by_hand(made, call, text)
         return

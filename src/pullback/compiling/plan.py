@@ -75,17 +75,19 @@ class Plan:
         lowering = lower(program)
         self.outputs = [self._output(lowering, value) for value in program.outputs]
         self.targets: list[Storage] = []
+        _overwrite_arguments(lowering, program)
         for index, value in program.writes:
             self._write(lowering, index, value)
         self._arrays = {
-            p.storage.index: p.storage for p in lowering.places.values() if p.storage.origin == INPUT
+            p.storage.index: p.storage.memory for p in lowering.places.values() if p.storage.origin == INPUT
         }  # fmt: skip
         written = set(self.targets)
         shown = {place.storage for place in self.outputs if isinstance(place, Place)}
         steps = live_steps(lowering.steps, shown | written)
         fusion = Fusion(steps)
         self.groups = fusion.ordered()
-        self.wanted = shown | written | _crossing(self.groups)
+        pieces = {storage for group in self.groups for storage in group.made if storage.parent is not None}
+        self.wanted = shown | written | pieces | _crossing(self.groups)
         self.parts: list[Segment | KernelCall] = []
         for group in self.groups:
             first = group.steps[0]
@@ -120,9 +122,9 @@ class Plan:
     def _write(self, lowering: Lowering, index: int, value: Value) -> None:
         lowering.call = None
         given = lowering.places[self.program.inputs[index]]
-        target = replace(given.storage, before=given.storage).whole
+        target = replace(given.storage, before=given.storage, pieces=[]).whole
         source = lowering.place(value)
-        if not target.size:
+        if not target.size or source.storage.before is given.storage:
             return
         if source == given:
             return
@@ -141,14 +143,14 @@ class Plan:
         made_in: list[set[Storage]] = []  # by part; what an earlier part began is written where it is
         for part in self.parts:
             storages = (
-                {place.storage for place in part.outs} if isinstance(part, KernelCall)
+                {place.storage.memory for place in part.outs} if isinstance(part, KernelCall)
                 else {storage for i in part.instructions for storage in _made(i)}
             )  # fmt: skip
             made_in.append(storages - known)
             known |= storages
         for part, made in zip(reversed(self.parts), reversed(made_in), strict=True):
             if isinstance(part, KernelCall):
-                later.update(place.storage for place in part.reads)
+                later.update(place.storage.memory for place in part.reads)
                 continue
             touched = dict.fromkeys(s for i in part.instructions for s in (p.storage.memory for p in i.places))
             part.outputs = [s for s in touched if s.origin == MADE and s in later and s in made]
@@ -158,6 +160,23 @@ class Plan:
     @property
     def texts(self) -> list[str]:
         return [i.text for part in self.parts if isinstance(part, Segment) for i in part.instructions if i.text]
+
+
+def _overwrite_arguments(lowering: Lowering, program: Program) -> None:
+    """Let calls that can write over their arguments do so, where these are inputs that are to hold the results."""
+    writes = {value: program.inputs[index] for index, value in program.writes}
+    for step in lowering.steps:
+        if not isinstance(step, KernelCall) or step.call.in_place is None:
+            continue
+        rows = step.call.arguments[0]
+        given = [value for row in rows for position, value in enumerate(row) if position != 1]
+        results = step.call.results
+        if len(given) != len(results) or len(set(given)) != len(given):
+            continue
+        if all(writes.get(result) is value for value, result in zip(given, results, strict=True)):
+            for n, (value, result) in enumerate(zip(given, results, strict=True)):
+                storage = lowering.places[value].storage
+                step.outs[n] = lowering.places[result] = replace(storage, before=storage, pieces=[]).whole
 
 
 def _crossing(groups: Iterable[Group]) -> set[Storage]:
@@ -185,7 +204,7 @@ def _instructions(group: Group, wanted: set[Storage]) -> list[Instruction]:
         made.places.append(parts)
         made.parts.append(parts.storage)
         instructions.append(
-            Instruction(group, None, [parts, step.out], [], 1, 0, _combination(step, loop.count))
+            Instruction(group, None, [parts, step.out.rooted], [], 1, 0, _combination(step, loop.count))
         )  # fmt: skip
     return instructions
 
@@ -208,7 +227,7 @@ def _product(group: Group, step: MatrixProduct) -> Instruction:
     batch, rows, depth = step.a.shape
     columns = step.b.shape[2]
     numbers = (int(item == 8), rows, columns, depth, a[1], a[2], b[1], b[2], out[1], batch, a[0], b[0], out[0])
-    return Instruction(group, None, [step.a, step.b, step.out], [], product=numbers)
+    return Instruction(group, None, [step.a.rooted, step.b.rooted, step.out.rooted], [], product=numbers)
 
 
 # Tables of native/programs.c ---------------------------------------------------------------------------------------
@@ -315,7 +334,7 @@ def _packed(numbers: list[int]) -> bytes:
 
 
 def _made(instruction: Instruction) -> list[Storage]:
-    steps = [step.out.storage for step in instruction.group.steps if not isinstance(step, KernelCall)]
+    steps = [step.out.storage.memory for step in instruction.group.steps if not isinstance(step, KernelCall)]
     return steps + instruction.parts
 
 
@@ -401,7 +420,7 @@ class PlannedRunner:
         last: dict[Storage, int] = {}
         for turn, part in enumerate(self._plan.parts):
             touched = (
-                [p.storage for p in (*part.reads, *part.outs)] if isinstance(part, KernelCall)
+                [p.storage.memory for p in (*part.reads, *part.outs)] if isinstance(part, KernelCall)
                 else [*part.inputs, *part.outputs]
             )  # fmt: skip
             for storage in touched:
@@ -420,6 +439,7 @@ class PlannedRunner:
         if isinstance(place, Number):
             index = self._plan.program.inputs.index(place)
             return lambda held: held[index]
+        place = place.rooted
         storage = place.storage
         if storage.origin == CONSTANT:
             array = storage.constant if place == storage.whole else _window(storage.constant, place)
@@ -433,12 +453,16 @@ class PlannedRunner:
         call = part.call
         readers = [(value, self._reader(place)) for value, place in part.places.items()]
         numbers = [(v, i) for i, v in enumerate(self._plan.program.inputs) if isinstance(v, Number)]
-        targets = [self._slot(place.storage) for place in part.outs]
+        targets = [self._slot(place.storage.memory) for place in part.outs]
+        in_place = call.in_place if part.outs and all(place.storage.before is not None for place in part.outs) else None
 
         def run(held: list[Any]) -> None:
             arrays = {value: reader(held) for value, reader in readers}
             for value, index in numbers:
                 arrays[value] = held[index]
+            if in_place is not None:
+                in_place(*fill(call.arguments, arrays), **fill(call.options, arrays))
+                return
             made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
             for slot, array in zip(targets, (made,) if call.is_single else made, strict=True):
                 held[slot] = array

@@ -40,10 +40,21 @@ class Storage:
     before: Storage | None = None
     """Of an input that is written: the same memory with what it held before."""
 
+    parent: Storage | None = None
+    """Of a piece that one step of several writes: the storage that it is a part of, and where it begins there."""
+    begin: int = 0
+    pieces: list[Storage] = field(default_factory=list)
+
     @property
     def memory(self) -> Storage:
         """The storage that stands for the memory itself."""
-        return self.before or self
+        return self.before or self.parent or self
+
+    def piece(self, place: Place) -> Place:
+        """A part of this storage, to be written on its own; no other piece may overlap it."""
+        made = Storage(MADE, shape=place.shape, strides=place.strides, dtype=place.dtype, parent=self, begin=place.offset)
+        self.pieces.append(made)
+        return made.whole
 
     @property
     def whole(self) -> Place:
@@ -67,6 +78,14 @@ class Place:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def rooted(self) -> Place:
+        """The same place in the storage that stands for the memory."""
+        storage = self.storage
+        return self if storage.memory is storage else Place(
+            storage.memory, self.offset + storage.begin, self.shape, self.strides, self.dtype
+        )  # fmt: skip
 
     @property
     def ctype(self) -> str:
