@@ -1,11 +1,23 @@
-"""What makes a recorded program fast: exact simplification, the cut between forward and backward, and a runner."""
+"""What makes a recorded program fast: exact simplification, the cut between forward and backward, and a runner.
+
+# Note [Which compiler]
+Loops are compiled by the C compiler that is there: gcc, cc or clang, or what CC names. Without one, programs run as lists of
+kernel calls whose memory is let go as soon as nobody reads it. A wheel that brings a compiler (ziglang: 80 MB packed, 300 MB
+unpacked) is no dependency of pullback: whoever installs it can say `CC="python-zig cc"`; machines without a compiler
+keep all of eager's speed, since kernels are compiled already.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.compiling.library import find_compiler
 from pullback.compiling.partition import split
 from pullback.compiling.plan import BuiltRunner, NotPlanned, build_plan
-from pullback.compiling.program import Program, Runner, replay
+from pullback.compiling.program import Number, Program, Runner, Value, fill, values_in
 from pullback.compiling.simplification import simplify
+from pullback.modes.user_warnings import warn_user
 
 __all__ = ["build", "simplify", "split"]
 
@@ -13,10 +25,72 @@ PATIENCE = 1.0
 """How many seconds `build` waits for the compiler; from then on the program runs as it was recorded until it is done."""
 
 
+class _Told:
+    of_no_compiler = False
+
+
 def build(program: Program) -> Runner:
     """The fastest runner of a program on this machine; `describe()` says what it does, for `explain`."""
+    if find_compiler() is None:
+        _tell_of_no_compiler()
+        return CallsRunner(program)
     try:
         plan = build_plan(program)
-    except NotPlanned:
-        return replay(program)
-    return BuiltRunner(program, plan, patience=PATIENCE)
+    except NotPlanned as problem:
+        return CallsRunner(program, str(problem))
+    return BuiltRunner(program, plan, CallsRunner(program), patience=PATIENCE)
+
+
+def _tell_of_no_compiler() -> None:
+    if not _Told.of_no_compiler:
+        _Told.of_no_compiler = True
+        warn_user(
+            "compile() found no C compiler, and runs recorded kernels one by one: with gcc or clang (or CC set to one) they "
+            "are fused, which is several times faster"
+        )
+
+
+class CallsRunner:
+    """Runs a program kernel by kernel, and lets memory go when nobody reads it any more."""
+
+    def __init__(self, program: Program, problem: str = "") -> None:
+        self.program = program
+        self.problem = problem
+        used: set[Any] = {*program.outputs, *[value for _, value in program.writes]}
+        self._steps: list[tuple[Any, list[Any]]] = []
+        self._constants: dict[Any, Any] = {}
+        for value in used:
+            self._hold(value)
+        for call in reversed(program.calls):
+            read = set(values_in((call.arguments, call.options)))
+            for value in read:
+                self._hold(value)
+            self._steps.append((call, [value for value in {*read, *call.results} if value not in used]))
+            used |= read
+        self._steps.reverse()
+
+    def _hold(self, value: Any) -> None:
+        if isinstance(value, Value) and value.constant is not None:
+            self._constants[value] = value.constant
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        program = self.program
+        arrays: dict[Any, Any] = dict(self._constants)
+        arrays.update(zip(program.inputs, inputs, strict=True))
+        for call, gone in self._steps:
+            made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
+            for value, array in zip(call.results, (made,) if call.is_single else made, strict=True):
+                arrays[value] = array
+            for value in gone:
+                if not isinstance(value, Number):
+                    arrays.pop(value, None)
+        written = [(inputs[place], arrays[value]) for place, value in program.writes]
+        outputs = [None if value is None else arrays[value] for value in program.outputs]
+        for target, source in written:
+            target[...] = source
+        return outputs
+
+    def describe(self) -> str:
+        """What runs, for `explain`."""
+        why = f" ({self.problem})" if self.problem else ""
+        return f"{len(self.program.calls)} kernels, one after the other{why}"

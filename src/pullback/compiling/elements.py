@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class Reading:
     program: Program
     beyond: tuple[Expr, ...] = ()
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """How long one element takes, in additions, roughly."""
         return sum(expression_cost(expression) for expression in self.program.expressions())

@@ -626,9 +626,7 @@ def unbind(lower: Lowering, input: Place, dim: int = 0) -> tuple[Place, ...]:
 
 
 @_lowering
-def split_with_sizes_back(
-    lower: Lowering, grads: Any, shape: Any, dtype: Any, split_sizes: Any, dim: int
-) -> Place:
+def split_with_sizes_back(lower: Lowering, grads: Any, shape: Any, dtype: Any, split_sizes: Any, dim: int) -> Place:
     _floating(*grads)
     return _joined(lower, list(grads), list(split_sizes), dim % len(shape), lower.new(tuple(shape), dtype))
 

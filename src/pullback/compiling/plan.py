@@ -19,7 +19,7 @@ from pullback.compiling.fusion import Fusion, Group, live_steps
 from pullback.compiling.library import CompilerFailed, library
 from pullback.compiling.loop_text import Loop, write_loop
 from pullback.compiling.lowering import Lowering, NotLowered, lower
-from pullback.compiling.program import Number, Program, Value, fill, replay
+from pullback.compiling.program import Number, Program, Runner, Value, fill
 from pullback.compiling.steps import (
     CONSTANT,
     INPUT,
@@ -528,10 +528,10 @@ def _relaid(storages: list[Storage], given: Sequence[Any]) -> list[Any]:
 class BuiltRunner:
     """Runs a program: compiled once that is done, as it was recorded until then and where inputs are laid out otherwise."""
 
-    def __init__(self, program: Program, plan: Plan, *, patience: float) -> None:
+    def __init__(self, program: Program, plan: Plan, reference: Runner, *, patience: float) -> None:
         self.program = program
         self.plan = plan
-        self._reference = replay(program)
+        self._reference = reference
         self._run: Callable[[Sequence[Any]], list[Any]] = self._reference
         self.is_compiled = False
         self.problem = ""

@@ -52,7 +52,9 @@ class Storage:
 
     def piece(self, place: Place) -> Place:
         """A part of this storage, to be written on its own; no other piece may overlap it."""
-        made = Storage(MADE, shape=place.shape, strides=place.strides, dtype=place.dtype, parent=self, begin=place.offset)
+        made = Storage(
+            MADE, shape=place.shape, strides=place.strides, dtype=place.dtype, parent=self, begin=place.offset
+        )
         self.pieces.append(made)
         return made.whole
 
