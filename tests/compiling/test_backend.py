@@ -242,10 +242,15 @@ def test_each_call_has_outputs_of_its_own() -> None:
 
 def test_calls_with_an_effect_keep_their_order() -> None:
     said: list[int] = []
+
+    def speak(array: Any, number: int) -> Any:
+        said.append(number)
+        return array * 1
+
     recorder = KernelRecorder()
     x = recorder.input(arrays((2,))[0])
     for number in range(3):
-        recorder.call("speak", lambda array, number=number: said.append(number) or array * 1, (x,), is_ordered=True)
+        recorder.call("speak", speak, (x, number), is_ordered=True)
         recorder.mul(x, float(number))
     recorder.output(recorder.exp(x))
     runner = built(simplify(recorder.program))
