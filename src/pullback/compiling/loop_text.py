@@ -445,6 +445,12 @@ class _Scope:
     def value(self, storage: Storage) -> None:
         """Write the statements that compute what a step of the group makes, and what they need, in order."""
         group = self.writer.group
+        if self.knows(storage):
+            return
+        reads = [place.storage for place in group.made[storage].reads]
+        if all(read not in group.made or self.knows(read) for read in reads):
+            self._compute(group.made[storage])  # type: ignore[arg-type]  # groups have elements and reductions
+            return
         needed: set[Storage] = set()
         stack = [storage]
         while stack:

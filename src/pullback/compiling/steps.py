@@ -98,6 +98,8 @@ class Place:
 
     def broadcast(self, shape: tuple[int, ...]) -> Place:
         """The place seen in a larger shape."""
+        if self.shape == shape:
+            return self
         lead = len(shape) - len(self.shape)
         strides = [0] * lead + [
             0 if have == 1 and want != 1 else stride
