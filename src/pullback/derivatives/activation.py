@@ -18,7 +18,7 @@ def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
 @elementwise(
     node="LogSigmoidBackward0",
     aten="log_sigmoid_forward(input)",
-    backward="log_sigmoid_backward(grad, input, exp(neg(abs(input))))",
+    backward="log_sigmoid_backward(grad, input, exp_of_minus_abs(input, grad))",
 )
 def logsigmoid(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.log_sigmoid_backward(grad, input))

@@ -101,7 +101,10 @@ def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=-grad * F.conj(result * result))
 
 
-@elementwise(in_place=True)
+@elementwise(
+    in_place=True,
+    backward="wrt(input=grad, tensor1=scaled_back(grad, tensor2, value), tensor2=scaled_back(grad, tensor1, value))",
+)
 def addcmul(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar) -> Pullback:
     return wrt(
         input=grad,

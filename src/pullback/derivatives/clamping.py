@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, general, tangent, wrt
 
 
-@elementwise
+@elementwise(backward="wrt(other=where_back(grad, condition, False), input=where_back(grad, condition, True))")
 def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
 
@@ -20,7 +20,7 @@ def tied_tangent(input_tangent: Tensor) -> Tensor:
     return input_tangent
 
 
-@elementwise
+@elementwise(backward="wrt(other=extreme_back(grad, input, other, 'gt'), input=extreme_back(grad, input, other, 'lt'))")
 def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.share_of_tie(grad, input < other, input == other),
@@ -28,7 +28,7 @@ def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise
+@elementwise(backward="wrt(other=extreme_back(grad, input, other, 'lt'), input=extreme_back(grad, input, other, 'gt'))")
 def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.share_of_tie(grad, input > other, input == other),
@@ -52,7 +52,7 @@ def fmin(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, node="ClampBackward1")
+@elementwise(in_place=True, node="ClampBackward1", backward="wrt(input=clamp_back(grad, input, min, max))")
 def clamp(grad: Tensor, input: Tensor, min: Scalar, max: Scalar) -> Pullback:
     return wrt(input=F.clamp_grad(grad, input, min, max))
 
@@ -66,7 +66,7 @@ def clamp_tensor(grad: Tensor, input: Tensor, min: Tensor, max: Tensor) -> Pullb
     )
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, min, None))")
 def clamp_min(grad: Tensor, input: Tensor, min: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad))
 
@@ -76,7 +76,7 @@ def clamp_min_tensor(grad: Tensor, input: Tensor, min: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad), min=F.keep_where(input < min, grad))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, None, max))")
 def clamp_max(grad: Tensor, input: Tensor, max: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad))
 

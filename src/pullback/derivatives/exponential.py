@@ -5,7 +5,11 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, wrt
 
 
-@elementwise(in_place=True, node="PowBackward1")
+@elementwise(
+    in_place=True,
+    node="PowBackward1",
+    backward="wrt(exponent=pow_back_exponent(grad, input, exponent, result), input=pow_back(grad, input, exponent))",
+)
 def pow(grad: Tensor, input: Tensor, exponent: Tensor, *, result: Tensor) -> Pullback:
     return wrt(
         input=F.where(exponent == 0, 0, grad * F.conj(exponent * F.pow(input, exponent - 1))),

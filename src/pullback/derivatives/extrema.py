@@ -9,7 +9,7 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
 
-@general(node="MaxBackward1", public="max")
+@general(node="MaxBackward1", public="max", backward="wrt(input=all_extreme_back(grad, input, result))")
 def max_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.shares_or_nans(input, result))
 
@@ -19,7 +19,7 @@ def max_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="MinBackward1", public="min")
+@general(node="MinBackward1", public="min", backward="wrt(input=all_extreme_back(grad, input, result))")
 def min_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.shares_or_nans(input, result))
 
@@ -29,7 +29,10 @@ def min_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="MaxBackward0", public="max", outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    node="MaxBackward0", public="max", outputs=("values", "indices"), differentiable=(True, False),
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+)  # fmt: skip
 def max_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -39,7 +42,10 @@ def max_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(node="MinBackward0", public="min", outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    node="MinBackward0", public="min", outputs=("values", "indices"), differentiable=(True, False),
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+)  # fmt: skip
 def min_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -49,7 +55,7 @@ def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general
+@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))")
 def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
@@ -59,7 +65,7 @@ def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
     return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
 
 
-@general
+@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))")
 def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 

@@ -30,17 +30,21 @@ def slice_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, start: int, 
     return wrt(input=F.slice_view(grad, dim, start, end, step))
 
 
-@linear(out=False, aten="index(input, placed(indices, dims))")
+@linear(
+    out=False,
+    aten="index(input, placed(indices, dims))",
+    backward="wrt(input=index_back(grad, placed(indices, dims), input.shape))",
+)
 def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback:
     return wrt(input=F.index_back(grad, input.shape, indices, dims))
 
 
-@linear
+@linear(backward="wrt(input=index_select_back(grad, dim, index, input.shape))")
 def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.index_select_back(grad, input.shape, dim, index))
 
 
-@linear
+@linear(backward="wrt(input=gather_back(grad, dim, index, input.shape))")
 def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
 

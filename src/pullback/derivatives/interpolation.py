@@ -33,7 +33,13 @@ def adaptive_avg_pool3d(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-3:], "area", False, None), input))
 
 
-@linear(node="UpsampleNearest1DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_nearest1d.default(input, output_size, scales and float(scales[0]))",
+    node="UpsampleNearest1DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_nearest1d_backward(grad, list(grad.shape[2:]), list(input.shape), scales and float(scales[0]))",
+)
 def upsample_nearest1d(grad: Tensor, input: Tensor, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-1:], "nearest", False, scales))
 
@@ -43,7 +49,14 @@ def upsample_nearest_exact1d(grad: Tensor, input: Tensor, scales: Any) -> Pullba
     return wrt(input=F.resample_back(grad, input.shape[-1:], "nearest-exact", False, scales))
 
 
-@linear(node="UpsampleNearest2DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_nearest2d.default(input, output_size, scales and float(scales[0]), scales and float(scales[1]))",
+    node="UpsampleNearest2DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_nearest2d_backward(grad, list(grad.shape[2:]), list(input.shape), "
+    "scales and float(scales[0]), scales and float(scales[1]))",
+)
 def upsample_nearest2d(grad: Tensor, input: Tensor, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-2:], "nearest", False, scales))
 
@@ -53,7 +66,15 @@ def upsample_nearest_exact2d(grad: Tensor, input: Tensor, scales: Any) -> Pullba
     return wrt(input=F.resample_back(grad, input.shape[-2:], "nearest-exact", False, scales))
 
 
-@linear(node="UpsampleNearest3DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_nearest3d.default(input, output_size, scales and float(scales[0]), "
+    "scales and float(scales[1]), scales and float(scales[2]))",
+    node="UpsampleNearest3DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_nearest3d_backward(grad, list(grad.shape[2:]), list(input.shape), "
+    "scales and float(scales[0]), scales and float(scales[1]), scales and float(scales[2]))",
+)
 def upsample_nearest3d(grad: Tensor, input: Tensor, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-3:], "nearest", False, scales))
 
@@ -63,22 +84,53 @@ def upsample_nearest_exact3d(grad: Tensor, input: Tensor, scales: Any) -> Pullba
     return wrt(input=F.resample_back(grad, input.shape[-3:], "nearest-exact", False, scales))
 
 
-@linear(node="UpsampleLinear1DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_linear1d.default(input, output_size, align_corners, scales and float(scales[0]))",
+    node="UpsampleLinear1DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_linear1d_backward(grad, list(grad.shape[2:]), list(input.shape), align_corners, "
+    "scales and float(scales[0]))",
+)
 def upsample_linear1d(grad: Tensor, input: Tensor, align_corners: bool, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-1:], "linear", align_corners, scales))
 
 
-@linear(node="UpsampleBilinear2DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_bilinear2d.default(input, output_size, align_corners, scales and float(scales[0]), "
+    "scales and float(scales[1]))",
+    node="UpsampleBilinear2DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_bilinear2d_backward(grad, list(grad.shape[2:]), list(input.shape), align_corners, "
+    "scales and float(scales[0]), scales and float(scales[1]))",
+)
 def upsample_bilinear2d(grad: Tensor, input: Tensor, align_corners: bool, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-2:], "linear", align_corners, scales))
 
 
-@linear(node="UpsampleTrilinear3DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_trilinear3d.default(input, output_size, align_corners, scales and float(scales[0]), "
+    "scales and float(scales[1]), scales and float(scales[2]))",
+    node="UpsampleTrilinear3DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_trilinear3d_backward(grad, list(grad.shape[2:]), list(input.shape), align_corners, "
+    "scales and float(scales[0]), scales and float(scales[1]), scales and float(scales[2]))",
+)
 def upsample_trilinear3d(grad: Tensor, input: Tensor, align_corners: bool, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-3:], "linear", align_corners, scales))
 
 
-@linear(node="UpsampleBicubic2DBackward0", out=False, structure="leading")
+@linear(
+    aten="upsample_bicubic2d.default(input, output_size, align_corners, scales and float(scales[0]), "
+    "scales and float(scales[1]))",
+    node="UpsampleBicubic2DBackward0",
+    out=False,
+    structure="leading",
+    backward="upsample_bicubic2d_backward(grad, list(grad.shape[2:]), list(input.shape), align_corners, "
+    "scales and float(scales[0]), scales and float(scales[1]))",
+)
 def upsample_bicubic2d(grad: Tensor, input: Tensor, align_corners: bool, scales: Any) -> Pullback:
     return wrt(input=F.resample_back(grad, input.shape[-2:], "cubic", align_corners, scales))
 

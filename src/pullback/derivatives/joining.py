@@ -15,17 +15,17 @@ def stack(grad: Tensor, tensors: Arrays, dim: int) -> Pullback:
     return wrt(tensors=F.stack_back(grad, tensors.dtype, dim))
 
 
-@linear(multi_view=True)
+@linear(multi_view=True, backward="wrt(input=split_back(grads, input.shape, split_size, dim))")
 def split(grads: Tensor, input: Tensor, split_size: int, dim: Dim) -> Pullback:
     return wrt(input=F.split_back(grads, input.shape, input.dtype, split_size, dim))
 
 
-@linear(multi_view=True)
+@linear(multi_view=True, backward="wrt(input=split_back(grads, input.shape, split_sizes, dim))")
 def split_with_sizes(grads: Tensor, input: Tensor, split_sizes: Shape, dim: Dim) -> Pullback:
     return wrt(input=F.split_with_sizes_back(grads, input.shape, input.dtype, split_sizes, dim))
 
 
-@linear(multi_view=True)
+@linear(multi_view=True, backward="wrt(input=unbind_back(grads, input.shape, dim))")
 def unbind(grads: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.unbind_back(grads, input.shape, input.dtype, dim))
 

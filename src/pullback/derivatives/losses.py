@@ -42,7 +42,10 @@ def soft_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int
     return wrt(input=F.soft_margin_loss_grad(grad, input, target, reduction))
 
 
-@general
+@general(
+    backward="wrt(input=binary_cross_entropy_backward(grad, input, target, weight, reduction), "
+    "target=binary_cross_entropy_grad_target(grad, input, weight, reduction))"
+)
 def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int) -> Pullback:
     return wrt(
         input=F.binary_cross_entropy_grad(grad, input, target, weight, reduction),
@@ -50,7 +53,10 @@ def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Te
     )
 
 
-@general
+@general(
+    backward="wrt(input=logits_back(grad, input, target, weight, pos_weight, reduction), "
+    "target=logits_grad_target(grad, input, target, weight, pos_weight, reduction))"
+)
 def binary_cross_entropy_with_logits(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, pos_weight: Tensor, reduction: int
 ) -> Pullback:

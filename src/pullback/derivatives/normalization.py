@@ -12,7 +12,8 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
     outputs=("result", "mean", "rstd"),
     differentiable=(True, False, False),
     out=False,
-    backward="native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, output_mask)",
+    backward="native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, "
+    "weight if output_mask[2] else bias, output_mask)",
 )
 def native_layer_norm(
     grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, elementwise, general, wrt
 
 
-@general
+@general(backward="wrt(input=norm_back(grad, input, ord, result, dim, keepdim))")
 def linalg_vector_norm(
     grad: Tensor, input: Tensor, ord: Scalar, dim: Dims, keepdim: bool, *, result: Tensor
 ) -> Pullback:
@@ -39,7 +39,10 @@ def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *
     return wrt(input=None if p == 0 else F.vector_norm_grad(grad, input, p, dim, keepdim, result))
 
 
-@general
+@general(
+    backward="wrt(other=sum_to(neg(distance_back(grad, input, other, p, result)), other.shape), "
+    "input=sum_to(distance_back(grad, input, other, p, result), input.shape))"
+)
 def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tensor) -> Pullback:
     direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
     return wrt(

@@ -15,32 +15,62 @@ def constant_pad_nd_tangent(input_tangent: Tensor, pad: Shape) -> Tensor:
     return F.constant_pad_nd(input_tangent, pad, 0)
 
 
-@linear(node="ReflectionPad1DBackward0", out=False, structure="leading")
+@linear(
+    node="ReflectionPad1DBackward0",
+    out=False,
+    structure="leading",
+    backward="reflection_pad1d_backward(grad, input, padding)",
+)
 def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
-@linear(node="ReplicationPad1DBackward0", out=False, structure="leading")
+@linear(
+    node="ReplicationPad1DBackward0",
+    out=False,
+    structure="leading",
+    backward="replication_pad1d_backward(grad, input, padding)",
+)
 def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
-@linear(node="ReflectionPad2DBackward0", out=False, structure="leading")
+@linear(
+    node="ReflectionPad2DBackward0",
+    out=False,
+    structure="leading",
+    backward="reflection_pad2d_backward(grad, input, padding)",
+)
 def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
-@linear(node="ReplicationPad2DBackward0", out=False, structure="leading")
+@linear(
+    node="ReplicationPad2DBackward0",
+    out=False,
+    structure="leading",
+    backward="replication_pad2d_backward(grad, input, padding)",
+)
 def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
-@linear(node="ReflectionPad3DBackward0", out=False, structure="leading")
+@linear(
+    node="ReflectionPad3DBackward0",
+    out=False,
+    structure="leading",
+    backward="reflection_pad3d_backward(grad, input, padding)",
+)
 def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
-@linear(node="ReplicationPad3DBackward0", out=False, structure="leading")
+@linear(
+    node="ReplicationPad3DBackward0",
+    out=False,
+    structure="leading",
+    backward="replication_pad3d_backward(grad, input, padding)",
+)
 def replication_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 

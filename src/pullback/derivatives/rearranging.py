@@ -20,7 +20,7 @@ def rot90(grad: Tensor, input: Tensor, k: int, dims: Shape) -> Pullback:
     return wrt(input=F.rot90(grad, -k, dims))
 
 
-@linear(out=False)
+@linear(out=False, backward="wrt(input=repeat_back(grad, input.shape, repeats))")
 def repeat(grad: Tensor, input: Tensor, repeats: Shape) -> Pullback:
     return wrt(input=F.repeat_back(grad, input.shape, repeats))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Tensor, general, linear, tangent, wrt
 
 
-@linear(in_place=True)
+@linear(in_place=True, backward="wrt(input=cumsum_back(grad, dim))")
 def cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reversed_cumsum(F.to_dtype(grad, input.dtype), dim))
 

@@ -20,7 +20,11 @@ def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(structure="elementwise", aten="_to_copy(input, dtype=dtype)")
+@linear(
+    structure="elementwise",
+    aten="_to_copy(input, dtype=dtype)",
+    backward="wrt(input=converted_back(grad, input.dtype))",
+)
 def to_copy(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
 
@@ -97,7 +101,7 @@ def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True)
+@linear(view=True, backward="diagonal_backward(grad, input.shape, offset, dim1, dim2)")
 def diagonal(grad: Tensor, input: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(input=F.diagonal_back(grad, input.shape, offset, dim1, dim2))
 

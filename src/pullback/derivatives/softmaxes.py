@@ -20,7 +20,7 @@ def log_softmax_tangent(input_tangent: Tensor, dim: Dim, *, result: Tensor) -> T
     return F.log_softmax_push(input_tangent, result, dim)
 
 
-@general
+@general(backward="wrt(input=logsumexp_back(grad, input, result, dim, keepdim))")
 def logsumexp(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.logsumexp_grad(grad, input, result, dim, keepdim))
 

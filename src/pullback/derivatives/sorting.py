@@ -5,7 +5,11 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
+)
 def sort(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_along(grad, indices, input.shape, dim))
 
@@ -15,7 +19,13 @@ def sort_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tensor:
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general(node="SortBackward1", public="sort", outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    node="SortBackward1",
+    public="sort",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
+)
 def sort_stable(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_along(grad, indices, input.shape, dim))
 
@@ -29,7 +39,11 @@ def sort_stable_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> 
 def argsort(input: Tensor, dim: Dim) -> None: ...
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
+)
 def topk(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_along(grad, indices, input.shape, dim))
 
@@ -39,7 +53,11 @@ def topk_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tensor:
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+)
 def kthvalue(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -69,7 +87,13 @@ def nanmedian_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tenso
     return F.sum(input_tangent * F.shares_or_nans(input, result))
 
 
-@general(node="MedianBackward1", public="median", outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    node="MedianBackward1",
+    public="median",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+)
 def median_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -79,7 +103,13 @@ def median_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indice
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(node="NanmedianBackward1", public="nanmedian", outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    node="NanmedianBackward1",
+    public="nanmedian",
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+)
 def nanmedian_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
@@ -89,7 +119,11 @@ def nanmedian_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, ind
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False))
+@general(
+    outputs=("values", "indices"),
+    differentiable=(True, False),
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+)
 def mode(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 

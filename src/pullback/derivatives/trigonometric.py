@@ -69,7 +69,7 @@ def atanh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj((1 - input) * (1 + input)))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", backward="atan2_back(grad, input, other, output_mask)")
 def atan2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     scaled = F.over_square_radius(grad, input, other)
     return wrt(input=other * scaled, other=-input * scaled)

@@ -10,7 +10,7 @@ from typing import Any
 import pullback.generated as F
 from pullback import functions
 from pullback.backend.array_module import empty, has_internal_overlap
-from pullback.dispatch import parts
+from pullback.dispatch import chains, parts
 from pullback.dispatch.arguments import arranged, overload_for
 from pullback.dispatch.calling import call
 from pullback.dispatch.declarations import backward_lines
@@ -35,9 +35,9 @@ def pull_back(node: Node, grads: Sequence[Any], edges: Sequence[Any]) -> Any:
 
 def _pull_back(node: Node, grads: Sequence[Any], edges: Sequence[Any]) -> Any:
     operation = operation_of(node)
-    if operation is None or grads[0] is None:
+    if operation is None or (grads[0] is None and "grads" not in operation.backward):
         return node.apply_differentiable(grads, tuple(edges))
-    values = _Saved(node, grads[0], [edge is not None for edge in edges])
+    values = _Saved(node, grads, [edge is not None for edge in edges])
     lines = backward_lines(operation)
     if lines[0][0] is None:
         together = run_expression(lines[0][1].text, _function, values)
@@ -65,14 +65,17 @@ def _fitted(node: Any, operation: Operation, name: str, grad: Any) -> Any:
 class _Saved(dict[str, Any]):
     """What a node saved, by the names of its operation's parameters, read when an expression asks for it."""
 
-    def __init__(self, node: Node, grad: Any, output_mask: list[bool]) -> None:
-        super().__init__(grad=grad, output_mask=output_mask)
+    def __init__(self, node: Node, grads: Sequence[Any], output_mask: list[bool]) -> None:
+        super().__init__(grad=grads[0], grads=grads, output_mask=output_mask)
         self._node = node
 
     def __missing__(self, name: str) -> Any:
-        if name in WORDS:
-            raise KeyError(name)
         node = self._node
+        told = node.extra.told_dims if node.extra is not None else {}
+        if name in told:
+            return told[name]
+        if name in WORDS and name not in node.saved_names and not hasattr(node, name):
+            raise KeyError(name)
         value = node.unpack(name) if name in node.saved_names else None
         self[name] = value if value is not None else self._stand_in(name)
         return self[name]
@@ -83,8 +86,8 @@ class _Saved(dict[str, Any]):
         for prefix in (f"saved_{name}", name):
             shape = getattr(node, f"{prefix}_shape") if hasattr(type(node), f"{prefix}_shape") else None
             dtype = getattr(node, f"{prefix}_dtype") if hasattr(type(node), f"{prefix}_dtype") else None
-            if shape is not None:
-                return new_tensor(empty(shape, self["grad"]._array.dtype if dtype is None else dtype))
+            if shape is not None or dtype is not None:
+                return new_tensor(empty(shape or (), self["grad"]._array.dtype if dtype is None else dtype))
         return None
 
 
@@ -99,11 +102,14 @@ def _function(name: str) -> Callable[..., Any]:
             overload = overload_for(packet, args, kwargs)
             names = [a.name for a in overload._schema.arguments]
             found = arranged(overload._schema, {**dict(zip(names, args, strict=False)), **kwargs}, lenient=True)
+            if found is not None and len(found[0]) < len(args) and args[len(found[0])] is None:
+                found = args[: len(found[0]) + 1], found[1]  # PyTorch shows a tensor that is not there
             return call(overload, *(found or (args, kwargs)))
 
         return shown
-    if hasattr(parts, name):
-        return getattr(parts, name)
+    for place in (parts, chains):
+        if hasattr(place, name):
+            return getattr(place, name)
     if functions.module_of(name) is not None:
         found: Callable[..., Any] = getattr(functions, name)
         return found

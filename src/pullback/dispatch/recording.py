@@ -40,6 +40,11 @@ def record(
     options = {k: v for k, v in kwargs.items() if k != "out"}
     made = _giving(results, function, operation)(*args, **options)
     _note_saved_outputs(results)
+    if operation.backward and results[0]._edge is not None:
+        values = {**dict(zip([p[0] for p in operation.parameters], args, strict=False)), **options}
+        dims = {p[0]: values.get(p[0]) for p in operation.parameters if p[1] == "dim"}
+        if told := {name: dim for name, dim in dims.items() if isinstance(dim, int) and dim < 0}:
+            results[0]._edge[0].require_extra().told_dims = told
     return made
 
 

@@ -169,7 +169,11 @@ def _backward_run(
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
-        return pull_back_alone(node_class(operation), operation, parameter, wanted.solve(names, given))
+        solved = wanted.solve(names, given)
+        for name, role, _ in operation.parameters:
+            if role == "dim" and isinstance(solved.get(name), int) and solved[name] < 0:
+                solved[name] += solved["grad"].ndim
+        return pull_back_alone(node_class(operation), operation, parameter, solved)
 
     return run
 
@@ -193,7 +197,24 @@ def _index(input: Any, indices: Any) -> Any:
     return input[tuple([slice(None) if index is None else index for index in indices])]
 
 
+_KINDS_OF_UPSAMPLING = "nearest1d nearest2d nearest3d linear1d bilinear2d trilinear3d bicubic2d".split()
+
+
+def _upsampling(name: str) -> Run:
+    """An operator that takes scales one by one, of which the operation takes all or none."""
+
+    def run(input: Any, output_size: Any, *rest: Any, **options: Any) -> Any:
+        rest = (*rest, *options.values())
+        scales = [value for value in rest if value is not None and not isinstance(value, bool)]
+        aligned = [value for value in rest if isinstance(value, bool)]
+        function = getattr(import_module("pullback.generated"), name)
+        return function(input, tuple(output_size), *aligned, scales=tuple(scales) or None)
+
+    return run
+
+
 _PRIVATE: dict[str, Run] = {
+    **{f"upsample_{kind}": _upsampling(f"upsample_{kind}") for kind in _KINDS_OF_UPSAMPLING},
     "index": _index,
     "log_sigmoid_forward": lambda input: (functional.logsigmoid(input), (-input.abs()).exp()),
     "nll_loss_forward": _nll_loss_forward,

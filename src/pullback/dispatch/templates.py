@@ -12,6 +12,7 @@ from typing import Any
 
 from pullback import environment
 from pullback.backend.array_module import as_array
+from pullback.kernels.exponential import exp
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -35,9 +36,14 @@ def placed(indices: Any, dims: Any) -> list[Any]:
     return found
 
 
+def exp_of_minus_abs(input: Tensor, grad: Tensor) -> Tensor:
+    """What PyTorch's kernel of logsigmoid keeps for backward (of two arguments, so that it does not stand for one)."""
+    return new_tensor(exp(-abs(input._array)))
+
+
 WORDS: dict[str, Any] = {
-    "placed": placed,
-    "len": len, "list": list, "max": max, "memory_format": memory_format, "total_weight": total_weight, "tuple": tuple,
+    "exp_of_minus_abs": exp_of_minus_abs, "float": float, "len": len, "list": list, "max": max,
+    "memory_format": memory_format, "placed": placed, "total_weight": total_weight, "tuple": tuple,
 }  # fmt: skip
 """What a declaration may call that is no operation."""
 

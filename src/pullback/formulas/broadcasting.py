@@ -22,13 +22,15 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     """Sum a gradient over the dimensions along which an input of `shape` was broadcast."""
     if tuple(grad.shape) == tuple(shape):
         return grad
+    if not shape:
+        return F.sum_all(grad)
     extra = grad.ndim - len(shape)
     dims = tuple(range(extra)) + tuple(
         [extra + i for i, n in enumerate(shape) if n == 1 and grad.shape[extra + i] != 1]
     )
     if dims:
         grad = F.sum(grad, dims, True)
-    return F.reshape(grad, tuple(shape))
+    return F.reshape(grad, tuple(shape)) if extra else grad
 
 
 def sum_to_like(grad: Any, shape: Shape, dtype: Any) -> Any:

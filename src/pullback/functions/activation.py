@@ -69,7 +69,7 @@ def mish(input: Tensor, inplace: bool = False) -> Any:
 
 def relu6(input: Tensor, inplace: bool = False) -> Any:
     """Clamp to [0, 6]."""
-    return _apply(G.hardtanh, inplace, input, 0.0, 6.0)
+    return _apply(G.hardtanh, inplace, input, 0, 6)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:

@@ -167,7 +167,8 @@ def kl_div(
     if not (input.is_floating_point() and target.is_floating_point()):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     given: Any = target
-    values = P.exp(given) * (given - input) if log_target else P.xlogy(given, given) - given * input
+    product = None if log_target else given * input  # first, as dispatch modes see it in PyTorch
+    values = P.exp(given) * (given - input) if product is None else P.xlogy(given, given) - product
     total = _reduce(values, number)
     return total / input._array.shape[0] if by_batch and input._array.ndim else total
 

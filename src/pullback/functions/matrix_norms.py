@@ -149,7 +149,7 @@ def linalg_norm(
         return linalg_matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and ndim == 2)):
         return linalg_matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
-    return linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+    return linalg_vector_norm(A, 2.0 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
 
 
 @taken_whole

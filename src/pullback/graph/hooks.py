@@ -31,6 +31,7 @@ class NodeExtra:
         "pre_hooks",
         "retain_hooks",
         "tensor_hooks",
+        "told_dims",
         "transform",
     )
 
@@ -45,6 +46,8 @@ class NodeExtra:
         """The file and line of the user's that recorded the node under anomaly mode."""
         self.metadata: dict[Any, Any] | None = None
         self.is_dispatched = False
+        self.told_dims: dict[str, Any] = {}
+        """Dimensions that a dispatch mode was told from the end: backward tells them as they were given."""
         """Whether the operation had an argument whose class has a `__torch_dispatch__`. See Note [Dispatch]."""
         self.outer: Any = None
         """The outermost of the steps that took the node's place. See Note [Fused nodes]."""

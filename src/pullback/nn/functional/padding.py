@@ -36,7 +36,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             f"{len(sizes)} and input of dimension {input._array.ndim}"
         )
     if mode == "constant":
-        return in_format_of(input, G.constant_pad_nd(input, sizes, 0 if value is None else value))
+        return in_format_of(input, G.constant_pad_nd(input, sizes, 0.0 if value is None else value))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):

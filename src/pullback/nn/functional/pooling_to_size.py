@@ -58,7 +58,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover the last two dimensions."""
     sizes = _sizes("adaptive_avg_pool2d", 2, input, output_size)
     if sizes == (1, 1):
-        return G.mean(input, (-2, -1), True)
+        return G.mean(input, (-1, -2), True)
     return in_format_of(input, G.adaptive_avg_pool2d(input, sizes))
 
 
