@@ -19,11 +19,13 @@ from pullback.errors import LinAlgError as _LinAlgError
 from pullback.func.vmap_level import active_levels
 from pullback.graph.custom_function_node import _FunctionBase
 from pullback.graph.history import current_node
+from pullback.modes.saved_tensor_hooks import current_hooks, disable_hooks, pop_hooks, push_hooks, restore_hooks
 from pullback.modes.switches import switches
 from pullback.nn.modules.module_conversion import _parse_to as parse_to
 from pullback.overrides import DisableTorchFunctionSubclass
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, _disabled_torch_function_impl
+from pullback.tensor.version_counter import VersionCounter
 
 __all__ = [
     "DisableTorchFunctionSubclass",
@@ -115,6 +117,53 @@ class _nn(metaclass=_Functions):
         flags = [value for value in args if isinstance(value, bool)]
         waits_not = kwargs.get("non_blocking", flags[0] if flags else False)
         return None if place is None else device(place), wanted, waits_not, kwargs.get("memory_format")
+
+
+class _autograd:
+    """Hooks on saved tensors and versions, as PyTorch's compiled module groups them."""
+
+    @staticmethod
+    def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
+        """Apply a pair of hooks to what is saved from now on."""
+        push_hooks(pack_hook, unpack_hook)
+
+    @staticmethod
+    def _pop_saved_tensors_default_hooks() -> None:
+        """Drop the innermost pair of hooks."""
+        pop_hooks()
+
+    @staticmethod
+    def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> Any:
+        """The innermost pair of hooks."""
+        return current_hooks()
+
+    @staticmethod
+    def _saved_tensors_hooks_is_enabled() -> bool:
+        """Whether hooks may be pushed."""
+        return switches.saved_tensor_hooks_disabled is None
+
+    @staticmethod
+    def _saved_tensors_hooks_disable(error_message: str) -> None:
+        """Refuse hooks with a message."""
+        disable_hooks(error_message)
+
+    @staticmethod
+    def _saved_tensors_hooks_enable() -> None:
+        """Take hooks again."""
+        restore_hooks(None)
+
+    @staticmethod
+    def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
+        """What is said to hooks that are refused."""
+        return switches.saved_tensor_hooks_disabled
+
+    @staticmethod
+    def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
+        """Write the versions of tensors."""
+        for tensor, version in zip(tensors, versions, strict=True):
+            if tensor._counter is None:
+                tensor._counter = VersionCounter()
+            tensor._counter.value = version
 
 
 DispatchKey = Enum(

@@ -104,6 +104,11 @@ _ELSEWHERE = {
         "pullback.quantized_tensors",
     ),
     **dict.fromkeys("_conj _conj_physical _neg_view".split(), "pullback.functions.complex_views"),
+    **dict.fromkeys(
+        "_check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with _check_type "
+        "_check_value _check_with".split(),
+        "pullback.conditions",
+    ),
     "set_printoptions": "pullback.tensor.formatting",
     "install_as_torch": "pullback.as_torch",
     "show_config": "pullback.configuration",

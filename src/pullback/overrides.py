@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Iterable
 from functools import cache, wraps
 from importlib import import_module
@@ -251,6 +252,31 @@ def get_default_nowrap_functions() -> set[Any]:
     return {Tensor._base.__get__, Tensor.grad.__get__}
 
 
+class _FunctionModes(threading.local):
+    """The function modes around, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[TorchFunctionMode] = []
+
+
+_function_modes = _FunctionModes()
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """The function modes of this thread, innermost last."""
+    return list(_function_modes.stack)
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost function mode of this thread."""
+    return _function_modes.stack[-1] if _function_modes.stack else None
+
+
+def _len_torch_function_stack() -> int:
+    """How many function modes there are in this thread."""
+    return len(_function_modes.stack)
+
+
 class TorchFunctionMode:
     """A mode that sees every operation inside of a `with` block.
 
@@ -276,10 +302,12 @@ class TorchFunctionMode:
             return self.__torch_function__(function, tuple(_overriding_types(args)), args, given)
 
         push_interceptor(interceptor)
+        _function_modes.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         pop_interceptor()
+        _function_modes.stack.pop()
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any
 
 from pullback.autograd import grad_mode
-from pullback.autograd.differentiation import backward, grad
+from pullback.autograd.differentiation import backward, grad, make_grads
 from pullback.autograd.grad_mode import (
+    _force_original_view_tracking,
     _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,
@@ -27,6 +28,7 @@ __all__ = [
     "NestedIOFunction",
     "SavedTensor",
     "Variable",
+    "_force_original_view_tracking",
     "_unsafe_preserve_version_counter",
     "backward",
     "detect_anomaly",
@@ -66,6 +68,23 @@ def _is_checkpoint_valid() -> bool:
     """Whether the pass that runs computes all gradients, as a region needs that runs backward once more by itself."""
     task = current_graph_task()
     return task is None or task.exec_info is None
+
+
+def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple[Any, ...]:
+    """The gradients that a backward pass begins with: those given, checked, and ones for scalars."""
+    return tuple(make_grads(outputs, grads, is_grads_batched=is_grads_batched))
+
+
+def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
+    """Tensors as a tuple: one alone, or None for each of `length`."""
+    if tensors is None:
+        return (None,) * length
+    return (tensors,) if hasattr(tensors, "requires_grad") else tuple(tensors)
+
+
+def is_view_replay_enabled() -> bool:
+    """Whether views of views are made anew operation by operation when their base is written to: they need not be."""
+    return _force_original_view_tracking.mode
 
 
 def __getattr__(name: str) -> Any:

@@ -229,6 +229,22 @@ class enforce_grad_layout_policy(_ContextDecorator):
         return type(self)(self.mode)
 
 
+class _force_original_view_tracking(_ContextDecorator):
+    """Ask for views to be made anew operation by operation. What views show does not depend on it here."""
+
+    mode = False
+
+    def __init__(self, mode: bool) -> None:
+        self._former = _force_original_view_tracking.mode
+        _force_original_view_tracking.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _force_original_view_tracking.mode = self._former
+
+
 class _unsafe_preserve_version_counter(_ContextDecorator):
     """Put back the version counters of tensors at the end of a block, as if nothing had modified them."""
 

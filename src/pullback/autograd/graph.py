@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+from pullback.autograd.differentiation import run_engine
 from pullback.autograd.saved_tensor_mutation import allow_mutation_on_saved_tensors
 from pullback.engine.engine import current_graph_task
 from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
@@ -77,6 +78,33 @@ class Node(ABC):
         if cls is Node:
             return issubclass(subclass, _Node)
         return NotImplemented
+
+
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> _Node:
+    """The node that a tensor's gradient goes to: the one that made it, or the accumulator of a leaf."""
+    if isinstance(t, GradientEdge):
+        return t.node
+    assert t.requires_grad, "Expected gradient function to be set"
+    return get_gradient_edge(t).node
+
+
+def _engine_run_backward(
+    t_outputs: Sequence[Tensor], grad_tensors: Sequence[Any], keep_graph: bool, create_graph: bool,
+    inputs: Sequence[Any] = (), *, allow_unreachable: bool = True, accumulate_grad: bool = True,
+) -> Any:  # fmt: skip
+    """Run a backward pass as the engine is asked to: add gradients to leaves, or return those of `inputs`."""
+    return (
+        run_engine(
+            t_outputs,
+            grad_tensors,
+            inputs,
+            keep_graph,
+            create_graph,
+            allow_unused=allow_unreachable,
+            accumulate=accumulate_grad,
+        )
+        or ()
+    )
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

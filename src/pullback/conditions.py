@@ -1,0 +1,74 @@
+"""Checks that programs write with `torch._check` and its like: a condition, and what to say where it does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.tensor.tensor import Tensor
+
+Message = Callable[[], Any] | str | None
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Message) -> None:
+    """Raise `error_type` unless `cond` is true.
+
+    >>> _check_with(KeyError, False, lambda: "no such key")
+    Traceback (most recent call last):
+    ...
+    KeyError: 'no such key'
+    """
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if cond:
+        return
+    if message is not None and not callable(message) and not isinstance(message, str):
+        raise TypeError("message must be a callable")
+    said = message() if callable(message) else message
+    raise error_type(f"Expected cond to be True, but got {cond}." if said is None else str(said))
+
+
+def _check(cond: Any, message: Message = None) -> None:
+    """Raise a RuntimeError unless `cond` is true."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond: Any, message: Message = None) -> None:
+    """Raise an IndexError unless `cond` is true."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Message = None) -> None:
+    """Raise a ValueError unless `cond` is true."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Message = None) -> None:
+    """Raise a TypeError unless `cond` is true."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Message = None) -> None:
+    """Raise a NotImplementedError unless `cond` is true."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
+    """Raise a RuntimeError unless `i` can be a size."""
+    _check(i >= 0, message)
+    if max is not None:
+        _check(i <= max, message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+    """Raise `error_type` unless all elements of a bool tensor are true."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if str(cond.dtype).rpartition(".")[2] != "bool":
+        raise TypeError(f"cond tensor must have dtype bool, but got {cond.dtype}")
+    _check_with(error_type, bool(cond._array.all()), message)
+
+
+def _check_tensor_all(cond: Any, message: Message = None) -> None:
+    """Raise a RuntimeError unless all elements of a bool tensor are true."""
+    _check_tensor_all_with(RuntimeError, cond, message)
