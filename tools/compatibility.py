@@ -1,7 +1,8 @@
 """Writes docs/compatibility.md: every recorded row of PyTorch's behaviour, and whether pullback does the same.
 
 Run: python -m tools.compatibility [--check]. The rows are the programs of tests/semantics/rows, compared with what PyTorch
-reported when they were recorded; the table is made of these comparisons and nothing else.
+reported when they were recorded; the table is made of these comparisons and nothing else. Below it stand the lists of kept
+differences of the other comparisons, as the tests have them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,61 @@ These give another value than PyTorch 2.13, because that of pullback is the righ
 """
 
 
+_KEPT = """
+## Differences that are kept, as comparisons list them
+
+Every comparison with PyTorch has a list of what differs and stays so, with the reason; a test fails when a difference on
+the list has gone, or when there is one that is not on it. These are the lists.
+
+**Calls.** Python itself refuses too few, too many and misnamed arguments, in its own words and before anything of pullback
+runs: to look at them in our own words, every call would have to pay. (PyTorch's key phrases, "missing 1 required positional
+argument", "takes 2 positional arguments but 3 were given", "got an unexpected keyword argument", are Python's but for the
+quotes.) A `TorchFunctionMode` sees the operations that a call comes down to, as the public functions of that name; a Tensor
+subclass is told the call itself.
+"""
+
+_LEFT_OUT_BY_FUZZ = """
+What the generator of random programs leaves out: modules and optimizers, `torch.func` and forward mode, custom Functions
+with several results or `setup_context`, sparse, quantized and nested tensors, several threads, tensors of more than twelve
+elements, reading memory that the same statement writes to, `out=` into a tensor that shares its memory, hooks on tensors
+made earlier, and what a statement that raised leaves behind. Versions, views and their bases, histories, strides, offsets,
+dtypes and the gradient with all of these count.
+"""
+
+
+def kept_differences() -> str:
+    """The lists of kept differences of all comparisons, by reason."""
+    from tests.conformance.exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED
+    from tests.dispatch import differing as dispatched
+    from tests.errors import wrong_calls
+    from tests.fuzz.accepted import ACCEPTED
+    from tests.overriding import differing as told
+
+    compared = {f"{name}, {check}": reason for (name, check), reason in NOT_COMPARED.items()}
+    parts = [
+        _KEPT,
+        _by_reason("What `__torch_function__` is told (`tests/overriding`)", told.DIFFERING),
+        _by_reason("What wrong calls raise (`tests/errors`)", wrong_calls.DIFFERING),
+        _by_reason("What dispatch modes see (`tests/dispatch`)", dispatched.DIFFERING),
+        _by_reason(
+            "Values and derivatives that are not compared (`tests/conformance`)", {**compared, **INEXACT_IN_PYTORCH}
+        ),
+        "### Random programs (`tests/fuzz`)\n",
+        "\n".join(dict.fromkeys([f"- {accepted.reason}" for accepted in ACCEPTED])),
+        _LEFT_OUT_BY_FUZZ,
+    ]
+    return "\n".join(parts)
+
+
+def _by_reason(title: str, reasons: dict[str, str]) -> str:
+    """A table with a row per reason: what it holds for, and the reason."""
+    cases: dict[str, list[str]] = {}
+    for case, reason in reasons.items():
+        cases.setdefault(reason.rstrip("."), []).append("`" + case.replace("|", "\\|") + "`")
+    rows = [f"| {', '.join(found)} | {reason} |" for reason, found in cases.items()]
+    return "\n".join([f"### {title}\n", "| what | why |", "|---|---|", *rows, ""])
+
+
 def table() -> str:
     """The page."""
     sys.path[:0] = [str(ROOT), str(ROOT / "src")]
@@ -62,7 +118,7 @@ def table() -> str:
     lines = [_INTRODUCTION, f"{same} of {len(rows)} rows are the same.\n"]
     for heading, entries in sorted(sections.items(), key=lambda item: int(item[0].split(":")[0].split()[-1])):
         lines += [f"## {heading}\n", "| row | behaviour | state |", "|--:|---|---|", *entries, ""]
-    return "\n".join(lines) + _ON_PURPOSE
+    return "\n".join(lines) + _ON_PURPOSE + kept_differences()
 
 
 def main(arguments: list[str]) -> int:

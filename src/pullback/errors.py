@@ -200,12 +200,17 @@ def not_a_bool(function: str, argument: str, value: object) -> TypeError:
     return wrong_type(function, argument, None, "bool", value)
 
 
-def gradient_of_other_shape(leaf: Sequence[int], grad: Sequence[int]) -> RuntimeError:
-    """A leaf was given memory of another shape after an operation on it was recorded."""
+def check_gradient_shape(leaf: Sequence[int], grad: Sequence[int]) -> None:
+    """Refuse a gradient for a leaf that was given memory of another shape after an operation on it was recorded.
+
+    Leading dimensions of one element make no difference.
+    """
     ndim = max(len(leaf), len(grad))
     sizes = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in (leaf, grad)]
-    dim = next(d for d in reversed(range(ndim)) if sizes[0][d] != sizes[1][d])
-    return RuntimeError(
+    dim = next((d for d in reversed(range(ndim)) if sizes[0][d] != sizes[1][d]), None)
+    if dim is None:
+        return
+    raise RuntimeError(
         f"The size of tensor a ({sizes[0][dim]}) must match the size of tensor b ({sizes[1][dim]}) at non-singleton "
         f"dimension {dim}: a gradient of shape {list(grad)} arrives at a leaf of shape {list(leaf)}, which was given "
         "other memory after the graph was recorded. Record the graph again."

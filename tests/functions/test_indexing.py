@@ -175,3 +175,15 @@ def test_modified_index_is_noticed_by_backward() -> None:
 def test_nonzero_as_tuple_indexes_what_it_found(block: Any) -> None:
     places = (block > 20).nonzero(as_tuple=True)
     assert block[places].tolist() == [21.0, 22.0, 23.0]
+
+
+def test_one_element_of_bfloat16_is_written_to_one_place() -> None:
+    x = pullback.tensor([1.5, 2.0], dtype=pullback.bfloat16)
+    x[-1] = pullback.tensor([3.0], dtype=pullback.bfloat16)
+    assert x.tolist() == [1.5, 3.0]
+
+
+def test_a_slice_that_begins_from_the_end_is_a_view_of_its_own_though_it_takes_all() -> None:
+    x = pullback.ones(3, 2, requires_grad=True)
+    nodes = [type(y.grad_fn).__name__ for y in (x[:, -2:], x[:, 0:2], x[:, :9])]
+    assert nodes == ["SliceBackward0", "AliasBackward0", "AliasBackward0"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from tests.fuzz.execution import Step
@@ -23,6 +24,8 @@ class Difference:
     expected: Any
     actual: Any
     dtype: str = ""
+    before: str = dataclass_field(default="", compare=False)
+    """The statements up to this one."""
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -44,14 +47,15 @@ def first_difference(
     """The first difference between what was expected and what happened, but for those that stand; None without one."""
     passed: set[tuple[str, str]] = set()
     for number, (theirs, ours) in enumerate(zip(expected, actual, strict=True)):
-        statement = statements[number]
+        statement, before = statements[number], "\n".join(statements[: number + 1])
         if not same_exception(theirs.raised, ours.raised):
-            difference = Difference(number, statement, "exception", _shown(theirs), _shown(ours))
+            difference = Difference(number, statement, "exception", _shown(theirs), _shown(ours), before=before)
             return None if stands(difference) else difference
         if theirs.raised:
             return None  # what a refused statement left behind is not defined
         for name, seen in theirs.state.items():
             for difference in _differences(number, statement, name, seen, ours.state.get(name, {})):
+                difference = replace(difference, before=before)
                 place = (name, difference.field)
                 if place in passed:
                     continue

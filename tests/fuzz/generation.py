@@ -117,7 +117,7 @@ class ProgramMaker:
         for size in shape:
             count *= size
         dtype = self.random.choices(
-            ("float32", "float64", "int64", "complex64", "bool", "float16"), (12, 3, 2, 1, 1, 0.5)
+            ("float32", "float64", "int64", "complex64", "bool", "float16", "bfloat16"), (12, 3, 2, 1, 1, 0.5, 0.5)
         )[0]
         values = [self.random.choice((0.5, 1.0, 1.5, 2.0, 3.0, -1.0, -0.5)) for _ in range(count)]
         made = f"torch.tensor({values}, dtype=torch.{dtype}).reshape({shape})"
@@ -180,17 +180,21 @@ def _assignment(make: ProgramMaker) -> str:
 def _in_place(make: ProgramMaker) -> str:
     x = make.tensor()
     other = make.apart(make.operand(x), x)
+
+    def apart() -> str:
+        return make.apart(make.fitting(x), x)
+
     call = make.pick(
         f"add_({other})", f"mul_({other})", f"sub_({other})", f"div_({other})", f"pow_({make.pick(2, 3)})", "neg_()",
         "exp_()", "sin_()", "cos_()", "tanh_()", "sigmoid_()", "relu_()", "abs_()", "square_()", "zero_()",
         f"fill_({make.number()})", f"fill_({other})", f"copy_({other})", "clamp_(-1, 1)", "clamp_(min=0)",
-        f"addcmul_({make.fitting(x)}, {make.fitting(x)})", f"lerp_({make.fitting(x)}, 0.5)",
+        f"addcmul_({apart()}, {apart()})", f"lerp_({apart()}, 0.5)",
         f"masked_fill_({x} > 0, {make.number()})", f"masked_fill_({x}.real > 0, {make.number()})",
         f"index_fill_({make.dim(x)}, torch.tensor([0]), {make.number()})", f"cumsum_({make.dim(x)})", "triu_()",
-        f"index_add_(0, torch.tensor([0]), {make.fitting(x)}[:1])", f"index_copy_(0, torch.tensor([0]), {x}[:1] * 2)",
-        f"scatter_(0, torch.zeros_like({x}, dtype=torch.long), {make.fitting(x)})", "floor_()", "sqrt_()", "sign_()",
-        f"add_({make.fitting(x)}, alpha=2)", "logical_not_()", f"eq_({other})", f"gt_({other})", "reciprocal_()",
-        f"atan2_({make.fitting(x)})", f"remainder_({make.number()})", "round_()", "rsqrt_()", "expm1_()", "log1p_()",
+        f"index_add_(0, torch.tensor([0]), {apart()}[:1])", f"index_copy_(0, torch.tensor([0]), {x}[:1] * 2)",
+        f"scatter_(0, torch.zeros_like({x}, dtype=torch.long), {apart()})", "floor_()", "sqrt_()", "sign_()",
+        f"add_({apart()}, alpha=2)", "logical_not_()", f"eq_({other})", f"gt_({other})", "reciprocal_()",
+        f"atan2_({apart()})", f"remainder_({make.number()})", "round_()", "rsqrt_()", "expm1_()", "log1p_()",
         f"mul_({x})", f"add_({x}.detach())", f"copy_({x}.clone())", "conj_physical_()", "erf_()", "hardtanh_()",
     )  # fmt: skip
     return f"{x}.{call}"
@@ -213,6 +217,7 @@ def _reshaping_in_place(make: ProgramMaker) -> str:
 
 def _operation(make: ProgramMaker) -> str:
     x = make.tensor()
+    shape = make.shape(x)
     other = make.operand(x)
     return f"{make.new()} = " + make.pick(
         f"{x} + {other}", f"{x} * {other}", f"{x} - {other}", f"{x} / {other}", f"{x} ** 2", f"-{x}", f"{x}.exp()",
@@ -227,6 +232,14 @@ def _operation(make: ProgramMaker) -> str:
         f"{x}.reshape({[make.names[x].numel()]})", f"{x}.expand_as({x}).clone()", f"torch.empty_like({x}).copy_({x})",
         f"{x}.roll(1)", f"{x}.masked_fill({x} > 0, 1.0)", f"{x}.clamp(0, 1)", f"{x}.norm()", f"{x}.var()", f"{x}.log()",
         f"{x}.contiguous()", f"torch.polar({x}.abs(), {x}.abs())", f"{x}.tril()", f"{x}.add({other}, alpha=2)",
+        f"{x}.logsumexp({make.dim(x)})", f"{x}.amax({make.dim(x)})", f"{x}.amin()", f"{x}.std({make.dim(x)})",
+        f"torch.maximum({x}, {make.fitting(x)})", f"{x}.cumprod({make.dim(x)})", f"{x}.gather(0, torch.zeros_like({x}, dtype=torch.long))",
+        f"{x}.masked_select({x} > 0)", f"{x}.outer({make.fitting(x)})", f"torch.einsum('...i->...', {x})", f"{x}.diff()",
+        f"torch.addcdiv({x}, {make.fitting(x)}, {make.fitting(x)})", f"{x}.topk(1, {make.dim(x)})[0]", f"{x}.pow({make.fitting(x)})",
+        f"torch.nn.functional.gelu({x})", f"torch.nn.functional.pad({x}, (1, 1))", f"torch.nn.functional.layer_norm({x}, {shape[-1:]})",
+        f"torch.nn.functional.linear({x}, {make.fitting(x)})", f"{x}.index_add(0, torch.tensor([0]), {make.fitting(x)}[:1])",
+        f"{x}.repeat_interleave(2, {make.dim(x)})", f"{x}.atan2({make.fitting(x)})", f"torch.linalg.vector_norm({x}, {make.pick(1, 2, 3)})",
+        f"{x}.unsqueeze(0).broadcast_to({[2, *shape]})", f"{x}.nan_to_num()", f"{x}.lerp({make.fitting(x)}, 0.25)", f"{x}.trace()",
     )  # fmt: skip
 
 

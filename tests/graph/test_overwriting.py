@@ -243,3 +243,21 @@ def test_the_short_road_is_closed_to_inference_tensors_outside() -> None:
         made.add_(1.0)
     with pullback.no_grad(), pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
         made[0] = 1.0
+
+
+def test_a_tensor_that_was_detached_in_place_can_be_written_to() -> None:
+    a = pullback.tensor([0.0], requires_grad=True)
+    b = a.exp()
+    b.detach_()
+    b.add_(1)
+    b.squeeze_()
+    assert (b.tolist(), b.requires_grad) == (2.0, False)
+
+
+def test_a_leaf_that_was_given_leading_dimensions_takes_its_gradient() -> None:
+    a = pullback.tensor(1.0, requires_grad=True)
+    b = a.sum()
+    with pullback.inference_mode(), pytest.warns(UserWarning, match="resized"):
+        pullback.exp(pullback.ones(1, 1), out=a)
+    b.backward()
+    assert a.grad.tolist() == 1.0

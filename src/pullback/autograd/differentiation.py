@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import ones
+from pullback.backend.array_module import copy_array, ones
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
@@ -202,9 +202,9 @@ def _zeros_like(value: Any, *, requires_grad: bool) -> Tensor:
             "materialize_grads cannot be used when the given input is a GradientEdge that no gradient arrives at: pass the "
             "tensor, or allow_unused=True."
         )
-    from pullback.backend.array_module import zeros
-
-    result = new_tensor(zeros(value._array.shape, value._array.dtype))
+    array = copy_array(value._array)  # in the memory order of the input
+    array[...] = 0
+    result = new_tensor(array)
     result._requires_grad = requires_grad
     return result
 

@@ -22,7 +22,7 @@ from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.validation import fit_gradient, fit_gradients
-from pullback.errors import AnomalyError, gradient_of_other_shape
+from pullback.errors import AnomalyError, check_gradient_shape
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.anomaly_metadata import report_anomaly
 from pullback.graph.basic_nodes import GraphRoot
@@ -371,7 +371,7 @@ class Engine:
         grad = buffer.grads[0]
         if grad is not None:
             if grad.shape != node.variable._array.shape and not isinstance(grad, SparseArray):
-                raise gradient_of_other_shape(node.variable._array.shape, grad.shape)
+                check_gradient_shape(node.variable._array.shape, grad.shape)
             if task.create_graph:
                 node.accumulate_tensor(grad)
             elif task.moves_tensors and type(grad) is not SparseTensor:

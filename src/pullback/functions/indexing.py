@@ -78,7 +78,7 @@ def _basic_views(input: Tensor, index: tuple[Any, ...]) -> Tensor:
             continue
         if item.start is not None or item.stop is not None or item.step is not None:
             bounds = _slice_bounds(result, dim, item)
-            if bounds != (0, result._array.shape[dim], 1):
+            if bounds != (0, result._array.shape[dim], 1) or item.start not in (None, 0):
                 result = G.slice_view(result, dim, *bounds)
         dim += 1
     return result
@@ -201,7 +201,7 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
         elif isinstance(item, slice):
             if item.start is not None or item.stop is not None or item.step is not None:
                 bounds = _slice_bounds(result, dim, item)
-                if bounds != (0, result._array.shape[dim], 1):
+                if bounds != (0, result._array.shape[dim], 1) or item.start not in (None, 0):
                     result = G.slice_view(result, dim, *bounds)
             dim, real_dim = dim + 1, real_dim + 1
         else:
@@ -363,7 +363,7 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
         return False
     try:
         array[index] = value
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, TypeError):  # bfloat16 takes no array of one element for a number
         return False
     bump_version(input)
     return True

@@ -99,6 +99,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         if records_steps(input, weight, bias) and unfused.can_apply_linear(input, weight, bias):
             return unfused.linear_steps(input, weight, bias)
     folded = input._array.ndim != 2
+    if (folded and not input._array.ndim) or not weight._array.ndim:
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {input._array.ndim}D and "
+            f"{weight._array.ndim}D"
+        )
     if bias is None:
         if weight._array.ndim == 1:
             return matmul(input, G.t(weight))

@@ -133,7 +133,7 @@ class AccumulateGrad(Node):
                 return copy_array(array)
         if array.strides == leaf.strides and not has_internal_overlap(array):
             return array if owned and array.flags.writeable else copy_array(array)
-        if not switches.layout_policy:
+        if not switches.layout_policy or array.ndim != leaf.ndim:
             return array if owned and array.flags.writeable else copy_array(array)
         return copy_like(array, leaf)
 

@@ -120,7 +120,7 @@ def bump_version(tensor: Tensor) -> None:
         counter = tensor._counter = VersionCounter(1)
         counter.lines = note_write(None)
     elif type(counter) is VersionCounter or not isinstance(counter, InferenceVersion):
-        if count_write is not None:
+        if count_write is not None and type(counter) is VersionCounter:  # it writes to the slots of that class
             count_write(counter)
         else:
             counter.value += 1

@@ -44,7 +44,7 @@ class DetachedVersion(VersionCounter):
 
     def __init__(self, counter: VersionCounter) -> None:
         self._counter = counter
-        self.views = counter.views
+        self.views, self.lines = counter.views, counter.lines
         self._prune_at = 16
 
     @property

@@ -87,5 +87,5 @@ class InferenceAliasVersion(InferenceVersion):
         self.writes = 0
 
     def count_write(self) -> None:
-        """Count one write."""
-        self.writes += 1
+        """Count one write outside of inference mode, in which none is counted."""
+        self.writes += not switches.inference_mode
