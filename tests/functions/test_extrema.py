@@ -87,7 +87,7 @@ def test_out_takes_a_pair() -> None:
     assert values.tolist() == [2.0]
     assert indices.tolist() == [1]
     assert type(result).__name__ == "max_out"
-    with pytest.raises(TypeError, match="argument 'out' must be tuple of Tensors"):
+    with pytest.raises(TypeError, match=r"bool keepdim = False, \*, tuple of Tensors out = None\)"):
         torch.max(torch.ones(2), 0, out=values)
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype long int"):
         torch.max(torch.ones(2), 0, out=(values, torch.empty(0, dtype=torch.int32)))

@@ -189,7 +189,7 @@ def _mismatches(name: str, signature: Signature, args: Sequence[Any], kwargs: di
     parameters = signature.parameters
     if len(args) + len(kwargs) != signature.text.count(",") + 1:  # PyTorch counts the star, and one argument in ()
         return ""
-    known = {p.name: p for p in parameters}
+    known = {p.name: p for p in parameters if p.default is None}  # PyTorch knows no others here
     unknown = [keyword for keyword in kwargs if keyword not in known]
     if unknown:
         return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
