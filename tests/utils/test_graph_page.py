@@ -227,6 +227,25 @@ def test_a_pass_inside_of_the_pass_belongs_to_it() -> None:
     assert names == ["SumBackward0", "CheckpointFunctionBackward", "x"]
 
 
+def test_gradients_of_passes_inside_are_not_taken_for_those_of_the_pass() -> None:
+    weight = pullback.ones(2, requires_grad=True)
+
+    class Inner(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            with pullback.enable_grad():
+                pullback.autograd.grad((weight * 7).sum(), weight)
+            return grad * 2
+
+    data = graph_page((Inner.apply(weight) * weight).sum(), {"weight": weight}).data
+    arrived = [step["values"] for step in data["steps"] if data["nodes"][step["node"]]["name"] == "weight"]
+    assert arrived == [[4.0, 4.0]]
+
+
 def test_passes_of_other_threads_are_left_alone() -> None:
     x = pullback.ones(2, requires_grad=True)
     with watch_backward() as watch:

@@ -10,7 +10,7 @@ from typing import Any
 from pullback.backend.array_module import as_array
 from pullback.backend.array_summary import ArraySummary, first_values, summarise
 from pullback.backend.sparse_array import SparseArray
-from pullback.engine.engine import as_value
+from pullback.engine.engine import as_value, current_graph_task
 from pullback.modes.node_observer import NodeObserver
 from pullback.tensor.tensor import Tensor
 from pullback.utils.graph_page.node_table import Row
@@ -37,6 +37,7 @@ class BackwardRecording(NodeObserver):
         self._rows = rows
         self._positions: dict[int, int] = {}
         self._handles: list[Any] = []
+        self._depth: int | None = None
 
     def __enter__(self) -> BackwardRecording:
         for position, row in enumerate(self._rows):
@@ -56,9 +57,18 @@ class BackwardRecording(NodeObserver):
 
     def _leaf_hook(self, position: int) -> Callable[[Any], None]:
         def arrived(grad: Any) -> None:
-            self._note(position, (grad,))
+            if self._is_of_the_pass():
+                self._note(position, (grad,))
 
         return arrived
+
+    def _is_of_the_pass(self) -> bool:
+        """Whether the pass that runs is the one that is recorded, and not one inside of it."""
+        task = current_graph_task()
+        depth = 0 if task is None else task.depth
+        if self._depth is None:
+            self._depth = depth
+        return depth == self._depth
 
     def _note(self, position: int, grads: Sequence[Any]) -> Step:
         arrays = [_array_of(grad) for grad in grads]
@@ -80,7 +90,7 @@ class BackwardRecording(NodeObserver):
     def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
         """Run a node; its step learns how long it took."""
         position = self._positions.get(id(node))
-        if position is None:
+        if not self._is_of_the_pass() or position is None:
             return run()
         step = self._note(position, grads)
         try:

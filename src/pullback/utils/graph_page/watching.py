@@ -33,6 +33,7 @@ class BackwardWatch:
         self._thread, self._is_inside = threading.get_ident(), False
 
     def __enter__(self) -> BackwardWatch:
+        importlib.import_module("pullback.nn")  # above this layer; calls of its modules are followed from here on
         self._stop.enter_context(record_source_lines())
         self._stop.enter_context(self._times)
         self._stop.enter_context(self._watched_autograd())
