@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pullback.backend.array_module import storage_of
 from pullback.graph.node import Node
-from pullback.graph.saved_tensor import PackedTensor, SavedList
 from pullback.graph.source_lines import place_of, source_line_of
 from pullback.tensor.tensor import Tensor
 from pullback.utils.graph_reading import Params, inputs_of, label_of, names_of
@@ -115,30 +115,14 @@ def _place(node: Any) -> tuple[str, int, str] | None:
 
 
 def saved_by(node: Any) -> list[Saved]:
-    """The tensors that a node keeps for its backward: the memory it holds, hooks' packed values left out."""
-    extra = getattr(node, "extra", None)
-    if extra is not None and extra.outer is not None:
-        node = extra.outer
-    if not isinstance(node, Node) or node.released:
+    """The tensors that a node keeps for its backward, as `saved_report` tells them."""
+    from pullback.inspection.nodes import acting_node, held_arrays, saved_values  # lazy: above this layer
+
+    if not isinstance(node, Node) or acting_node(node).released:
         return []
-    stored = getattr(node, "stored", None)
-    if stored is not None:
-        values = [(f"saved_tensors[{index}]", value) for index, (value, _) in enumerate(stored)]
-    else:
-        values = [(name, getattr(node, f"saved_{name}", None)) for name in node.tensor_names]
-    return [_saved(name, tensor) for name, value in values for tensor in _tensors_in(value)]
+    return [_saved(name, array) for name, value in saved_values(node) for array in held_arrays(value)]
 
 
-def _tensors_in(value: Any) -> list[Any]:
-    if isinstance(value, SavedList):
-        return list(value._tensors)
-    return [] if isinstance(value, PackedTensor) or not hasattr(value, "_array") else [value]
-
-
-def _saved(name: str, value: Any) -> Saved:
-    array = value._array
-    owner = array
-    while getattr(owner, "base", None) is not None and hasattr(owner.base, "nbytes"):
-        owner = owner.base
-    held = getattr(owner, "nbytes", array.nbytes)
-    return Saved(name, tuple(array.shape), str(array.dtype), int(held), id(owner))
+def _saved(name: str, array: Any) -> Saved:
+    owner = storage_of(array)
+    return Saved(name, tuple(array.shape), str(array.dtype), int(owner.nbytes), id(owner))
