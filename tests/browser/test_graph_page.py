@@ -150,6 +150,12 @@ def test_stepping_ends_with_the_gradients_that_python_computed(opened: Browser, 
         assert first == pytest.approx(expected[name].flatten()[0].item(), rel=1e-3)
 
 
+def test_the_box_that_runs_is_marked_also_where_it_is_a_folded_group(opened: Browser) -> None:
+    opened.run("openAll(false); goTo(steps.findIndex(step => nodes[step.node].label === 'Tanh') + 1)")
+    marked = opened.run("return getComputedStyle(document.querySelector('.box.current.folded > .face')).strokeWidth")
+    assert marked == "3px"
+
+
 def test_playing_runs_to_the_end_by_itself(opened: Browser) -> None:
     opened.run("steps.length && goTo(steps.length - 2)")
     opened.press(" ")
@@ -185,7 +191,9 @@ def test_keys_select_neighbours_fold_and_change_the_theme(opened: Browser) -> No
 
 def test_memory_and_time_are_charted(opened: Browser) -> None:
     opened.click("[data-tab=memory]")
-    assert "KiB" in opened.text("#memory") or "B" in opened.text("#memory")
+    assert {"saved for backward", "all results and gradients", "forward", "backward"} <= set(
+        opened.run("return [...document.querySelectorAll('#memory text')].map(text => text.textContent)")
+    )
     opened.click("[data-tab=time]")
     names = set(opened.run("return [...document.querySelectorAll('#time g')].map(bar => bar.dataset.name)"))
     assert {"aten::linear", "TanhBackward0"} <= names

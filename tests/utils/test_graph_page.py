@@ -180,6 +180,17 @@ def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert page._repr_html_().startswith("<iframe srcdoc=")
 
 
+def test_a_watch_measures_the_memory_of_results_and_gradients() -> None:
+    x = pullback.ones(256, requires_grad=True)
+    with watch_backward({"x": x}, number=2) as watch:
+        x.sum().backward()
+        (x.exp().sin()).sum().backward()
+    assert watch.page is not None
+    forward = [held for phase, held, _ in watch.page.data["allocated"] if phase == 0]
+    assert forward == [1024, 2048, 2052, 1028]  # what the sum read is freed, what it was made of is saved
+    assert any(phase == 1 for phase, _, _ in watch.page.data["allocated"])
+
+
 def test_a_watch_sees_the_pass_that_it_is_asked_for() -> None:
     x = pullback.ones(2, requires_grad=True)
     with watch_backward({"x": x}, number=2) as watch:

@@ -658,38 +658,52 @@ byId("last").onclick = () => goTo(steps.length);
 
 let timeline = null;
 function drawMemory() {
-  const target = byId("memory"), points = data.memory;
+  const target = byId("memory"), points = data.memory, measured = data.allocated;
   if (!points.length) { target.replaceChildren("Nothing was saved for backward."); return; }
-  const { width, height } = target.getBoundingClientRect(), left = 70, right = 12, top = 16, bottom = 24;
-  const w = width - left - right - 24, h = height - top - bottom - 14, peak = Math.max(...points.map(point => point[2]), 1);
-  const chart = draw("svg", { class: "chart", viewBox: `0 0 ${w + left + right} ${h + top + bottom}`, role: "img", "aria-label": "memory held by saved tensors" });
+  const { width, height } = target.getBoundingClientRect(), left = 70, right = 12, top = 20, bottom = 24;
+  const w = width - left - right - 24, h = height - top - bottom - 14;
+  const peak = Math.max(...points.map(point => point[2]), ...measured.map(point => point[1]), 1);
+  const chart = draw("svg", { class: "chart", viewBox: `0 0 ${w + left + right} ${h + top + bottom}`, role: "img", "aria-label": "memory over time" });
   const x = i => left + w * (i + 1) / points.length, y = bytes => top + h * (1 - bytes / peak);
-  const turn = points.findIndex(point => point[0] === 1), half = turn < 0 ? points.length : turn;
+  const turn = points.findIndex(point => point[0] === 1), half = turn < 0 ? points.length : turn, border = x(half - 1);
   let line = `M${left},${y(0)}`;
   points.forEach((point, i) => { line += ` H${x(i).toFixed(1)} V${y(point[2]).toFixed(1)}`; });
   chart.append(draw("path", { d: line + ` V${y(0)} Z`, fill: "var(--leaf)", stroke: "var(--leaf-line)" }));
+  if (measured.length) chart.append(draw("path", { d: measuredLine(measured, left, border, left + w, y), fill: "none", stroke: "var(--warm)", "stroke-width": 1.5 }));
   for (const share of [0, 0.5, 1]) {
     chart.append(draw("path", { d: `M${left},${y(peak * share)} h${w}`, stroke: "var(--line)", "stroke-dasharray": share ? "3 3" : "none" }));
     chart.append(draw("text", { x: left - 6, y: y(peak * share) + 4, "text-anchor": "end" }, bytesText(peak * share)));
   }
-  chart.append(draw("text", { x: (left + x(half - 1)) / 2, y: top + h + 16, "text-anchor": "middle" }, "forward"));
+  chart.append(draw("rect", { x: left, y: 2, width: 10, height: 10, fill: "var(--leaf)", stroke: "var(--leaf-line)" }), draw("text", { x: left + 15, y: 11 }, "saved for backward"));
+  if (measured.length) chart.append(draw("path", { d: `M${left + 150},7 h14`, stroke: "var(--warm)", "stroke-width": 2 }), draw("text", { x: left + 169, y: 11 }, "all results and gradients"));
+  chart.append(draw("text", { x: (left + border) / 2, y: top + h + 16, "text-anchor": "middle" }, "forward"));
   if (turn >= 0) {
-    chart.append(draw("path", { d: `M${x(turn - 1)},${top} v${h}`, stroke: "var(--faint)" }));
-    chart.append(draw("text", { x: (x(turn - 1) + left + w) / 2, y: top + h + 16, "text-anchor": "middle" }, "backward"));
+    chart.append(draw("path", { d: `M${border},${top} v${h}`, stroke: "var(--faint)" }));
+    chart.append(draw("text", { x: (border + left + w) / 2, y: top + h + 16, "text-anchor": "middle" }, "backward"));
   }
-  const marker = chart.appendChild(draw("path", { stroke: "var(--warm)", "stroke-width": 2, d: "" }));
+  const marker = chart.appendChild(draw("path", { stroke: "var(--accent)", "stroke-width": 2, d: "" }));
   const at = event => {
     const box = chart.getBoundingClientRect(), px = (event.clientX - box.left) * (w + left + right) / box.width;
     return Math.max(0, Math.min(points.length - 1, Math.floor((px - left) / w * points.length)));
   };
   chart.addEventListener("pointermove", event => {
     const [phase, node, bytes] = points[at(event)];
-    say(`${bytesText(bytes)} after ${nodes[node].label} ${phase ? "in backward" : "in forward"}; peak ${bytesText(peak)}`);
+    say(`${bytesText(bytes)} saved after ${nodes[node].label} ${phase ? "in backward" : "in forward"}; peak of all ${bytesText(peak)}`);
   });
   chart.addEventListener("click", event => select(points[at(event)][1], true));
   timeline = { marker, x, top, h, turn, points };
   target.replaceChildren(chart);
   markTimeline();
+}
+function measuredLine(measured, left, border, right, y) {
+  const counts = [0, 0], seen = [0, 0], ends = [[left, border], [border, right]];
+  for (const [phase] of measured) counts[phase]++;
+  let line = `M${left},${y(0)}`;
+  for (const [phase, bytes] of measured) {
+    const [from, to] = ends[phase];
+    line += ` H${(from + (to - from) * ++seen[phase] / counts[phase]).toFixed(1)} V${y(bytes).toFixed(1)}`;
+  }
+  return line;
 }
 function markTimeline() {
   if (!timeline || timeline.turn < 0) return;

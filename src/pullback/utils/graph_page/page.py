@@ -22,7 +22,7 @@ from pullback.utils.graph_page.folding import fold
 from pullback.utils.graph_page.node_table import Row
 from pullback.version import __version__
 
-__all__ = ["Page", "page_data"]
+__all__ = ["Page", "allocations", "page_data"]
 
 FOLDER = Path(__file__).parent
 MOST_EVENTS = 20_000
@@ -88,6 +88,7 @@ def page_data(
         "groups": groups,
         "steps": [_step(step) for step in steps],
         "memory": _memory(rows, steps),
+        "allocated": [],
         "events": _events(events, sequence, steps),
     }  # fmt: skip
 
@@ -161,6 +162,20 @@ def _memory(rows: Sequence[Row], steps: Sequence[Step]) -> list[list[int]]:
             held[saved.storage] = (holders - 1, size)
         timeline.append([1, step.row, total])
     return timeline
+
+
+def allocations(timeline: Sequence[Any], events: Sequence[Any], steps: Sequence[Step]) -> list[list[Any]]:
+    """Phase, bytes and operation after each allocation and release that a profile saw among these events.
+
+    The bytes are of all results and gradients that were made since and are still there.
+    """
+    first = min((event.time_range.start for event in events), default=math.inf)
+    start_of_pass = min((step.start for step in steps), default=math.inf)
+    seen = [event for event in timeline if event.time_us >= first][:MOST_EVENTS]
+    before = seen[0].total_bytes - seen[0].bytes if seen else 0
+    return [
+        [int(event.time_us >= start_of_pass), max(event.total_bytes - before, 0), event.operation] for event in seen
+    ]
 
 
 def _events(events: Sequence[Any], sequence: dict[int, int], steps: Sequence[Step]) -> list[list[Any]]:

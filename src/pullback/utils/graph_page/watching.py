@@ -16,7 +16,7 @@ from pullback.errors import GraphFreedError
 from pullback.utils.graph_page.backward_recording import BackwardRecording
 from pullback.utils.graph_page.names_around import NamesAround
 from pullback.utils.graph_page.node_table import Row, read_table
-from pullback.utils.graph_page.page import Page, page_data
+from pullback.utils.graph_page.page import Page, allocations, page_data
 
 __all__ = ["BackwardWatch", "title_of", "watch_backward", "why_it_ended"]
 
@@ -28,7 +28,7 @@ class BackwardWatch:
         self.page: Page | None = None
         self.passes = 0
         self._params, self._number, self._title, self._then = params, number, title, then
-        self._times = profile()
+        self._times = profile(profile_memory=True)
         self._stop = contextlib.ExitStack()
         self._thread, self._is_inside = threading.get_ident(), False
 
@@ -115,7 +115,9 @@ class BackwardWatch:
 
     def _make_page(self, rows: list[Row], recording: BackwardRecording, notes: list[str], names: Any) -> None:
         title, events = self._title or title_of(rows), self._times.function_events
-        self.page = Page(page_data(rows, recording.steps, title=title, notes=notes, events=events, params=names))
+        data = page_data(rows, recording.steps, title=title, notes=notes, events=events, params=names)
+        data["allocated"] = allocations(self._times.memory_timeline(), events, recording.steps)
+        self.page = Page(data)
         if self._then is not None:
             self._then(self.page)
 
