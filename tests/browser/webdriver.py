@@ -15,6 +15,7 @@ from typing import Any
 
 __all__ = ["Browser", "missing_browser"]
 
+STARTED = re.compile(r"started successfully on port (\d+)")
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -39,11 +40,10 @@ class Browser:
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         assert self._driver.stdout is not None
-        for line in self._driver.stdout:
-            found = re.search(r"started successfully on port (\d+)", line)
-            if found:
-                break
-        self._address = f"http://127.0.0.1:{found[1]}" if found else ""
+        port = next((found[1] for line in self._driver.stdout if (found := STARTED.search(line))), None)
+        if port is None:
+            raise RuntimeError("chromedriver ended before it was ready: run it by hand to see why")
+        self._address = f"http://127.0.0.1:{port}"
         options = {"args": [*ARGUMENTS, f"--user-data-dir={self._folder.name}"]}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
