@@ -14,6 +14,7 @@ import pytest
 
 import pullback
 from pullback import nn
+from pullback.modes.switches import switches
 from pullback.utils.graph_page import graph_page, watch_backward
 from pullback.utils.graph_page.arranging import arrange
 from pullback.utils.graph_page.folding import Group, fold
@@ -265,6 +266,16 @@ def test_passes_of_other_threads_are_left_alone() -> None:
         thread.join()
     assert watch.passes == 0
     assert x.grad is not None
+
+
+def test_a_watch_leaves_the_switches_as_they_were() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    before = (switches.interceptors, switches.node_observer, switches.changed_switches)
+    with watch_backward(), pullback.autocast("cpu"):
+        pullback.func.grad(lambda y: (y * y).sum())(pullback.ones(2))
+        (x * x).sum().backward()
+        assert len(switches.interceptors) == 2
+    assert (switches.interceptors, switches.node_observer, switches.changed_switches) == before
 
 
 def test_the_gradient_of_an_inner_tensor_is_the_last_step() -> None:

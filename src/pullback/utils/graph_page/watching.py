@@ -90,7 +90,7 @@ class BackwardWatch:
             if self.passes == self._number:
                 return self._record(roots, ends, run)
             result = run()
-            self._times._events.clear()
+            self._forget()
             return result
         finally:
             self._is_inside = False
@@ -110,13 +110,23 @@ class BackwardWatch:
             notes.append(why_it_ended(error))
             raise
         finally:
-            self._stop.close()
             self._make_page(rows, recording, notes, names)
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was profiled so far.
+
+        The profile itself goes on until the block ends: what was entered after it (autocast, a transform) is left first.
+        """
+        self._times._events.clear()
+        self._times._forward.clear()
+        if self._times._memory is not None:
+            self._times._memory.events.clear()
 
     def _make_page(self, rows: list[Row], recording: BackwardRecording, notes: list[str], names: Any) -> None:
-        title, events = self._title or title_of(rows), self._times.function_events
+        title, events, memory = self._title or title_of(rows), self._times._events, self._times._memory
         data = page_data(rows, recording.steps, title=title, notes=notes, events=events, params=names)
-        data["allocated"] = allocations(self._times.memory_timeline(), events, recording.steps)
+        data["allocated"] = allocations([] if memory is None else memory.events, events, recording.steps)
         self.page = Page(data)
         if self._then is not None:
             self._then(self.page)
