@@ -104,6 +104,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
             f"both arguments to linear need to be at least 1D, but they are {input._array.ndim}D and "
             f"{weight._array.ndim}D"
         )
+    if weight._array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight._array.ndim}D")
     if bias is None:
         if weight._array.ndim == 1:
             return matmul(input, G.t(weight))
