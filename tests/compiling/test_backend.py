@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pullback import kernels
+from pullback.compiling import backend
 from pullback.compiling.backend import CallsRunner, simplify, split
 from pullback.compiling.plan import Segment
 from pullback.compiling.program import Call, JointProgram, Value, replay
@@ -376,3 +377,14 @@ def test_kernel_that_gives_another_layout_than_recorded_is_followed() -> None:
 def test_values_and_calls_are_compared_by_identity() -> None:
     value = Value((1,), np.dtype("float32"), (4,))
     assert Call("exp", kernels.exp, (value,), {}, [value]) != Call("exp", kernels.exp, (value,), {}, [value])
+
+
+def test_program_that_cannot_be_planned_runs_as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(program: Any) -> Any:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(backend, "build_plan", fail)
+    array = arrays((3,))[0]
+    runner: Any = backend.build(record(lambda r, x: r.exp(x), [array]).program)
+    np.testing.assert_array_equal(runner([array])[0], kernels.exp(array))
+    assert "on purpose" in runner.describe()

@@ -72,7 +72,9 @@ class _Author:
         if choice < 0.9:
             mask = r.gt(x, 0.1)
             return r.where(mask, x, r.mul(x, 0.5))
-        if x.ndim == 2 and choice < 0.95:
+        if choice < 0.94 and x.ndim:
+            return self._joining(x)
+        if x.ndim == 2 and choice < 0.97:
             return r.mm(x, r.t(x))
         return r.add(x, float(np.round(self.random.standard_normal(), 2)))
 
@@ -95,6 +97,19 @@ class _Author:
         if name == "sum_all":
             return self.recorder.sum_all(x)
         return getattr(self.recorder, name)(x, (dim,), keepdim)
+
+    def _joining(self, x: Any) -> Any:
+        r, dim = self.recorder, int(self.random.integers(x.ndim))
+        choice = self.random.integers(4)
+        if choice == 0:
+            return r.cat([x, r.mul(x, 2.0)], dim)
+        if choice == 1:
+            return r.stack([r.exp(x), x], dim)
+        if choice == 2:
+            shape = (*x.shape[:dim], x.shape[dim] + 2, *x.shape[dim + 1 :])
+            return r.place_part(x, shape, dim, 1, x.shape[dim] + 1, 1)
+        parts = r.split(x, 2, dim)
+        return r.split_back([parts[0], *[None] * (len(parts) - 1)], x.shape, x.dtype, 2, dim)
 
     def _view(self, x: Any) -> Any:
         dim = int(self.random.integers(x.ndim))

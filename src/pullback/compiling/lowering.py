@@ -344,9 +344,10 @@ def _lower_by_hand(made: Lowering, call: Call, text: Callable[..., Any]) -> None
         results = text(made, *given, **options)
     except (TypeError, IndexError, KeyError) as error:  # arguments that the text does not provide for
         raise NotLowered("other arguments") from error
-    for value, place in zip(call.results, results if isinstance(results, tuple) else (results,), strict=True):
-        if place is None:
-            continue
+    places = [place for place in (results if isinstance(results, tuple) else (results,)) if place is not None]
+    if len(places) != len(call.results):
+        raise NotLowered("results that are not there")
+    for value, place in zip(call.results, places, strict=True):
         if place.shape != tuple(value.shape) or place.dtype != value.dtype:
             raise NotLowered("a result of another shape")
         made.places[value] = place

@@ -75,6 +75,8 @@ class Plan:
         lowering = lower(program)
         self.outputs = [self._output(lowering, value) for value in program.outputs]
         self.targets: list[Storage] = []
+        if program.writes and any(isinstance(s, KernelCall) and s.call.is_view for s in lowering.steps):
+            raise NotPlanned("a view that only its kernel knows, of memory that may be written")
         _overwrite_arguments(lowering, program)
         for index, value in program.writes:
             self._write(lowering, index, value)
