@@ -32,7 +32,6 @@ from pullback.backend.dtype import dtype as dtype, finfo as finfo, get_default_d
 from pullback.backend.random.generator import Generator as Generator
 from pullback.compiler import compile as compile
 from pullback.configuration import show_config as show_config
-from pullback.coverage import derivative_coverage as derivative_coverage
 from pullback.creation.exchange import as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer
 from pullback.creation.from_values import tensor as tensor
 from pullback.creation.options import wrap as wrap
@@ -53,6 +52,15 @@ from pullback.functions.type_promotion import can_cast as can_cast, promote_type
 from pullback.futures import Future as Future
 from pullback.inspection.saved_memory import saved_report as saved_report
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
+from pullback.inspection.activation_budget import activation_budget as activation_budget
+from pullback.inspection.coverage import coverage as coverage, derivative_coverage as derivative_coverage, program_coverage as program_coverage
+from pullback.inspection.derivative_use import used_derivatives as used_derivatives
+from pullback.inspection.fingerprints import first_difference as first_difference, grad_fingerprint as grad_fingerprint, recorded_run as recorded_run
+from pullback.inspection.gradient_health import grad_health as grad_health
+from pullback.inspection.model_summary import summary as summary
+from pullback.inspection.saved_graphs import load_graph as load_graph, save_graph as save_graph
+from pullback.inspection.saved_memory import saved_report as saved_report
+from pullback.inspection.strict_derivatives import strict_derivatives as strict_derivatives
 from pullback.modes.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
 from pullback.random import get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from pullback.serialization.checkpoint import load as load, save as save

@@ -24,6 +24,8 @@ usage: pullback run script.py [args...]     run a PyTorch program with 'torch' m
        pullback view script.py [args...]    the same until its first backward pass has ended, and show that in the browser
        pullback check path...               list what programs use of torch that pullback lacks
        pullback launch -n N script.py ...   the same on N processes (pullback launch --help)
+       pullback coverage [--json FILE] script.py [args...]
+                                            the same, and tell which derivatives it used and which of them are checked
        pullback --version
 """
 
@@ -46,6 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from pullback.utils.graph_page.view import view
 
             return _run_like_the_interpreter(lambda: view(rest, execute_script))
+        case ["coverage", "--json", file, script, *rest]:
+            return run_with_coverage(script, rest, file)
+        case ["coverage", script, *rest] if not script.startswith("-"):
+            return run_with_coverage(script, rest)
         case ["run", "-m", module, *rest]:
             return run_module(module, rest)
         case ["run", "-c", command, *rest]:
@@ -73,6 +79,30 @@ def run_text(text: str, name: str, called: str, arguments: Sequence[str]) -> int
     sys.path[0] = ""
     install_as_torch()
     return _run_like_the_interpreter(lambda: _execute(compile(text, name, "exec", dont_inherit=True), None))
+
+
+def run_with_coverage(path: str, arguments: Sequence[str], file: str | None = None) -> int:
+    """Run a script and print, or write as JSON, which operations and branches of their rules it used."""
+    import json
+
+    from pullback.inspection.coverage import program_coverage
+    from pullback.inspection.derivative_use import used_derivatives
+
+    used = used_derivatives()
+
+    def run() -> None:
+        with used:
+            execute_script(path, arguments)
+
+    try:
+        return _run_like_the_interpreter(run)
+    finally:
+        report = program_coverage(used)
+        if file is None:
+            print(report)
+        else:
+            with open(file, "w", encoding="utf-8") as output:
+                json.dump(report.to_dict(), output)
 
 
 def execute_script(path: str, arguments: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from pullback import native
-from pullback.backend.blas import set_blas_threads
+from pullback.backend.blas import describe_blas, set_blas_threads
 from pullback.backend.device import CPU, META, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, qint8, qint32, quint8, set_default_dtype
 from pullback.backend.naming import display_namespace
@@ -18,6 +18,7 @@ from pullback.futures import FutureBase as Future
 from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.modes.switches import set_switch, switches
+from pullback.modes.user_warnings import warn_user
 from pullback.overrides import handle_torch_function
 from pullback.tensor.foreign_arguments import PLAIN, is_foreign
 from pullback.tensor.formatting import set_printoptions
@@ -105,7 +106,8 @@ def set_num_threads(count: builtins.int, /) -> None:
     if count < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     native.set_num_threads(count)
-    set_blas_threads(count)
+    if not _Determinism.enabled:
+        set_blas_threads(count)
 
 
 class _Interop:
@@ -128,9 +130,23 @@ class _Determinism:
 
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
-    """Accepted: every operation here is deterministic."""
+    """Promise the same bits for any number of threads.
+
+    Operations here are deterministic, but how BLAS and LAPACK divide complex products and systems among threads shows in
+    the last bits: while `mode` is on, they use one. If they cannot be told so (only OpenBLAS can), this raises, or warns
+    with `warn_only`, before anything is computed.
+    """
     if not isinstance(mode, builtins.bool):
         raise wrong_type("_set_deterministic_algorithms", "mode", 1, "bool", mode)
+    if not set_blas_threads(1 if mode else get_num_threads()) and mode:
+        message = (
+            f"matrix products do not have a deterministic implementation here: {describe_blas()} cannot be told to use one "
+            "thread. Set the environment variable of that library (MKL_NUM_THREADS=1, VECLIB_MAXIMUM_THREADS=1), and call "
+            "use_deterministic_algorithms(True, warn_only=True)."
+        )
+        if not warn_only:
+            raise RuntimeError(message)
+        warn_user(message)
     _Determinism.enabled, _Determinism.warn_only = mode, warn_only
 
 

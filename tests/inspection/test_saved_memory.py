@@ -10,6 +10,7 @@ from typing import Any
 import pullback
 from pullback import nn
 from pullback.autograd.graph import record_source_lines
+from pullback.backend.array_module import storage_of
 from pullback.inspection.saved_memory import saved_report
 
 
@@ -35,7 +36,7 @@ def test_activations_are_what_tracemalloc_counts() -> None:
         tracemalloc.stop()
     facts = saved_report(loss).facts
     made = facts["activation_bytes"] - x._array.nbytes - target._array.nbytes  # these were there before
-    assert 0 <= held - made < 0.01 * made  # nodes and tensors themselves are small beside
+    assert 0 <= held - made < 0.03 * made  # nodes and tensors themselves are small beside
 
 
 def test_shared_memory_counts_once() -> None:
@@ -83,6 +84,17 @@ def test_custom_functions_and_packed_values_are_counted() -> None:
     with pullback.autograd.graph.saved_tensors_hooks(lambda t: (t.clone(),), lambda packed: packed[0]):
         y = x.exp()
     assert saved_report(y).facts["activation_bytes"] == 40
+
+
+def test_what_compiled_functions_keep_is_counted() -> None:
+    model, x = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 8)), pullback.randn(32, 64)
+    compiled = pullback.compile(model)
+    for _ in range(4):
+        y = compiled(x)
+    node = y._edge[0]
+    assert node.name() == "CompiledFunctionBackward"
+    owners = {id(storage_of(array)): storage_of(array).nbytes for array in node.kept}
+    assert saved_report(y).facts["total_bytes"] == sum(owners.values()) > 32 * 64 * 4
 
 
 def test_fused_nodes_are_read_without_expanding_them() -> None:

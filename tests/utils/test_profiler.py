@@ -172,3 +172,12 @@ def test_another_thread_is_not_profiled() -> None:
 def test_a_profile_shows_itself_in_notebooks() -> None:
     assert "<table>" in profiled()._repr_html_()
     assert "<td>aten::linear</td>" in profiled().by_operation()._repr_html_()
+
+
+def test_a_trace_carries_what_the_program_adds(tmp_path: Path) -> None:
+    recorded = profiled()
+    recorded.add_metadata("run", "seven")
+    recorded.add_metadata_json("sizes", "[1, 2]")
+    recorded.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert (trace["run"], trace["sizes"]) == ("seven", [1, 2])

@@ -376,6 +376,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         )
         return refuse(*[_as_leaf(o) if isinstance(o, Tensor) else o for o in results])
 
+    wrapper.is_once_differentiable = True  # type: ignore[attr-defined]  # what strict_derivatives looks for
     return wrapper
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.autograd.flops import count_flops, is_product
-from pullback.autograd.module_path import ModulePath
 from pullback.autograd.profiled_memory import MemoryEvent, MemoryTracker
 from pullback.autograd.profiler_util import (
     EventList,
@@ -20,6 +19,7 @@ from pullback.autograd.profiler_util import (
     calling_stack,
     nest,
 )
+from pullback.autograd.running_modules import RunningModules
 from pullback.graph.source_lines import calling_line
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.node_observer import NodeObserver
@@ -95,7 +95,7 @@ class profile(NodeObserver):
         self._forward: dict[int, FunctionEvent] = {}
         self._memory: MemoryTracker | None = MemoryTracker(self._account) if profile_memory else None
         self._finished: EventList | None = None
-        self._modules = ModulePath()
+        self._modules = RunningModules()
 
     def __enter__(self) -> profile:
         if not self.enabled:

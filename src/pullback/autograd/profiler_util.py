@@ -188,6 +188,8 @@ class EventList(list[Any]):
     options: dict[str, bool] = {}
     """What the profile was asked to record."""
     memory: list[Any] | None = None
+    metadata: dict[str, Any] = {}
+    """What a program adds to the trace, by name."""
     shows_shapes = False
     shows_stack = 0
 
@@ -339,8 +341,8 @@ class EventList(list[Any]):
             entries.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "args": held, **place})
             entries.append({"ph": "C", "name": "memory", "args": {"bytes": change.total_bytes}, **place})
         options = {name: int(value) for name, value in self.options.items()}
-        trace = {"schemaVersion": 1, "deviceProperties": [], **options, "displayTimeUnit": "ms", "traceEvents": entries,
-                 "traceName": str(path)}  # fmt: skip
+        trace = {"schemaVersion": 1, "deviceProperties": [], **options, **self.metadata, "displayTimeUnit": "ms",
+                 "traceEvents": entries, "traceName": str(path)}  # fmt: skip
         opened = gzip.open if str(path).endswith(".gz") else open
         with opened(path, "wt", encoding="utf-8") as file:
             json.dump(trace, file)

@@ -74,9 +74,11 @@ def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullba
     "input=sum_to(scaled_by(grad, beta) if beta != 1 else grad, input.shape))",
 )
 def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
+    # The sum of a bias is that of a linear layer, to the bit: a layer may be recorded as either.
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
+    weighted = grad if beta == 1 else F.scaled_by(grad, beta)
     return wrt(
-        input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
+        input=F.linear_grad_bias(weighted) if input.shape == grad.shape[1:] else F.sum_to(weighted, input.shape),
         mat1=F.mm(scaled, F.conj(F.transpose(mat2, 0, 1))),
         mat2=F.mm(F.conj(F.transpose(mat1, 0, 1)), scaled),
     )

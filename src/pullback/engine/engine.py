@@ -30,6 +30,7 @@ from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
+from pullback.graph.saved_tensor import begin_reading
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import dispatch, is_backward_dispatched
@@ -394,11 +395,14 @@ class Engine:
         """Evaluate a node before the eyes of observers, and release what it saved."""
         # Two passes may share this graph: one of them must find the other's release whole.
         with _lock_of(node) if _passes > 1 else nullcontext():
+            reading = begin_reading(node) if node.extra is not None and node.extra.packed else ()
             if process.changed and switches.node_observer is not None:
                 run = partial(self._evaluate, task, node, edges, grads)
                 results = switches.node_observer.evaluate(node, tuple(grads), edges, run)
             else:
                 results = self._evaluate(task, node, edges, grads)
+            for value in reading:
+                value.read = None
             if not task.keep_graph:
                 node.release_saved_tensors()
                 node.freed_by = task.called_at

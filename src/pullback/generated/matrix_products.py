@@ -570,7 +570,14 @@ class AddmmBackward0(OperationNode):
             return apply_rarely(self, grads, edges)
         grad = grads[0]
         scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
-        grad_of_mat1 = grad_of_mat2 = None
+        grad_of_input = grad_of_mat1 = grad_of_mat2 = None
+        if edges[0] is not None:
+            weighted = grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta)
+            grad_of_input = (
+                linear_grad_bias_kernel(weighted)
+                if self.saved_input_shape == grad.shape[1:]
+                else sum_to_kernel(weighted, self.saved_input_shape)
+            )
         if edges[1] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
@@ -581,15 +588,7 @@ class AddmmBackward0(OperationNode):
             if mat1._counter is not None and mat1._counter.value != self.saved_mat1_version:
                 raise_stale(self, "mat1")
             grad_of_mat2 = mm_kernel(transpose_kernel(mat1._array, 0, 1).conjugate(), scaled)
-        return (
-            sum_to_kernel(
-                grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
-            )
-            if edges[0] is not None
-            else None,
-            grad_of_mat1,
-            grad_of_mat2,
-        )
+        return (grad_of_input, grad_of_mat1, grad_of_mat2)
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:

@@ -26,6 +26,7 @@ class NodeExtra:
         "is_dispatched",
         "metadata",
         "outer",
+        "packed",
         "place",
         "post_hooks",
         "pre_hooks",
@@ -49,6 +50,8 @@ class NodeExtra:
         self.told_dims: dict[str, Any] = {}
         """Dimensions that a dispatch mode was told from the end: backward tells them as they were given."""
         """Whether the operation had an argument whose class has a `__torch_dispatch__`. See Note [Dispatch]."""
+        self.packed = False
+        """Whether something that the node saved went through a pack hook."""
         self.outer: Any = None
         """The outermost of the steps that took the node's place. See Note [Fused nodes]."""
         self.fused_edges: tuple[Any, ...] = ()

@@ -64,10 +64,11 @@ class SavedOutput:
 class PackedTensor:
     """A saved tensor that went through a pack hook; no version check, as in PyTorch.
 
-    Of an output of the node itself it keeps only the number: an edge to the node would be a cycle.
+    Of an output of the node itself it keeps only the number: an edge to the node would be a cycle. A rule may read it once
+    per input: while the engine evaluates the node, the unpack hook runs once.
     """
 
-    __slots__ = ("edge", "output_nr", "packed", "requires_grad", "unpack_hook")
+    __slots__ = ("edge", "output_nr", "packed", "read", "requires_grad", "unpack_hook")
 
     _counter = None
 
@@ -75,6 +76,8 @@ class PackedTensor:
         self, tensor: Tensor, pack: Hook, unpack: Hook, edge: Edge | None, output_nr: int | None = None
     ) -> None:
         self.unpack_hook = unpack
+        self.read: list[Tensor] | None = None
+        """What the hook returned, while the engine evaluates the node."""
         self.edge = edge
         self.output_nr = output_nr
         self.requires_grad = tensor._requires_grad
@@ -86,6 +89,8 @@ class PackedTensor:
 
     def unpacked(self) -> Tensor:
         """What the unpack hook returns, checked."""
+        if self.read:
+            return self.read[0]
         former = set_grad_mode(False)
         try:
             result = self.unpack_hook(self.packed)
@@ -96,6 +101,8 @@ class PackedTensor:
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(result).__name__}"
             )
+        if self.read is not None:
+            self.read.append(result)
         return result
 
     def as_tensor(self, node: Node) -> Tensor:
@@ -145,9 +152,19 @@ def pack_one(
     node: Node, value: Any, pack: Hook, unpack: Hook, edge_of: Callable[[Tensor], Edge | None]
 ) -> PackedTensor:
     """Run a pack hook on one saved tensor."""
+    node.require_extra().packed = True
     if isinstance(value, SavedOutput):
         return PackedTensor(value.as_tensor(node), pack, unpack, None, value.output_nr)
     return PackedTensor(value, pack, unpack, edge_of(value))
+
+
+def begin_reading(node: Node) -> list[PackedTensor]:
+    """Let what the node saved through hooks be unpacked once, until `read` is None again."""
+    values = [getattr(node, f"saved_{name}", None) for name in node.saved_names]
+    packed = [value for value in values if isinstance(value, PackedTensor)]
+    for value in packed:
+        value.read = []
+    return packed
 
 
 def unpack_saved(node: Node, name: str) -> Any:

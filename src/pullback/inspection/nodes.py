@@ -8,9 +8,9 @@ from typing import Any
 from pullback.backend.array_module import ndarray
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.history import gradient_edge
-from pullback.graph.node import Node
+from pullback.graph.node import FIRST, Node
 from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
-from pullback.graph.source_lines import place_of
+from pullback.graph.source_lines import module_path_of, place_of
 from pullback.tensor.tensor import Tensor
 
 
@@ -49,6 +49,26 @@ def nodes_behind(tensors: Any) -> list[Node]:
     return sorted(seen, key=lambda node: (hasattr(node, "variable"), -node.sequence_nr))
 
 
+def recorded_edge(tensor: Tensor) -> Any:
+    """The edge of a tensor as it stands; that of a view is not made anew."""
+    extra = tensor._extra
+    if tensor._edge is None and extra is not None and extra.view is not None:
+        return extra.view.edge
+    return tensor._edge
+
+
+def nodes_since(tensors: Any, first: int) -> Iterator[Node]:
+    """The nodes behind `tensors` that were recorded in this thread since the sequence number `first`."""
+    waiting = [edge[0] for tensor in tensors_in(tensors) if (edge := recorded_edge(tensor)) is not None]
+    seen: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in seen and first <= node.sequence_nr < FIRST:
+            seen.add(node)
+            waiting.extend(edge[0] for edge in node.next_edges if edge is not None)
+            yield node
+
+
 def acting_node(node: Node) -> Node:
     """The node that does the work of `node`: another one where its steps were recorded. See Note [Fused nodes]."""
     extra = node.extra
@@ -71,13 +91,24 @@ def saved_values(node: Node) -> Iterator[tuple[str, Any]]:
             yield name, value
     for name, value in getattr(node, "__dict__", {}).items():
         if not name.startswith("saved_") and name not in _NOT_SAVED:
-            yield from ((name, tensor) for tensor in tensors_in(value))
+            yield from ((name, held) for held in _memory_in(value))
     inner = getattr(node, "inner", None)
     if isinstance(inner, Node):  # the operation on a view that a CopySlices runs
         yield from saved_values(inner)
 
 
 _NOT_SAVED = {"variable", "stored", "to_save", "extra", "next_edges", "inner"}
+
+
+def _memory_in(value: Any) -> Iterator[Any]:
+    """The tensors and arrays in what a node keeps under a name of its own."""
+    if isinstance(value, Tensor | ndarray):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _memory_in(item)
+    elif isinstance(value, dict):
+        yield from _memory_in(list(value.values()))
 
 
 def held_arrays(value: Any) -> Iterator[Any]:
@@ -101,10 +132,7 @@ def line_of(node: Node) -> tuple[str, int] | None:
 
 def module_of(node: Node) -> str | None:
     """The path of the module that recorded the node, where it is known."""
-    from pullback.graph import source_lines
-
-    find = getattr(source_lines, "module_path_of", None)
-    return None if find is None else find(node)
+    return module_path_of(node)
 
 
 def leaves_behind(tensors: Any) -> list[Tensor]:

@@ -19,6 +19,8 @@ from pullback.typing import Array, Dim, Scalar, Shape
 
 # The dtypes that BLAS multiplies, by NumPy's letters: of these nothing has to be checked or widened.
 _NATIVE = "fdFD"
+_UNDIVIDED = 8192
+"""OpenBLAS divides longer vectors of 8 bytes and more among its threads: the sum would depend on how many there are."""
 
 
 def _same_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
@@ -122,7 +124,11 @@ def dot(input: Array, tensor: Array) -> Array:
             f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
         )
     _refuse_kinds(input, "b", "dot")
-    return _multiply(input, tensor)
+    if input.size <= _UNDIVIDED or input.dtype.char not in "dFD":
+        return _multiply(input, tensor)
+    whole = input.size // _UNDIVIDED * _UNDIVIDED
+    rows, columns = input[:whole].reshape(-1, 1, _UNDIVIDED), tensor[:whole].reshape(-1, _UNDIVIDED, 1)
+    return np.add.reduce(np.matmul(rows, columns).reshape(-1)) + np.matmul(input[whole:], tensor[whole:])
 
 
 def vdot(input: Array, other: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
@@ -112,6 +113,7 @@ class profile:
             "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
             "with_flops": with_flops, "with_modules": with_modules,
         }  # fmt: skip
+        self._metadata: dict[str, Any] = {}
         self._current: _profile | None = None
         self._finished: _profile | None = None
         self.step_num = 0
@@ -189,8 +191,17 @@ class profile:
     def _repr_html_(self) -> str:
         return self._result()._repr_html_()
 
+    def add_metadata(self, key: str, value: str) -> None:
+        """Add a text to the traces that are written from now on."""
+        self._metadata[key] = value
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Add what a text of JSON says to the traces that are written from now on."""
+        self._metadata[key] = json.loads(value)
+
     def export_chrome_trace(self, path: str) -> None:
         """Write the last finished cycle for chrome://tracing and Perfetto."""
+        self._result().function_events.metadata = self._metadata
         self._result().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:

@@ -75,7 +75,7 @@ def differentiable_rule(name: str) -> Callable[..., Any]:
     from pullback import generated  # lazy: above this layer
     from pullback.rules.emit_apply import Path, emit_body
 
-    body = emit_body(_read_operation(name), Path(on_arrays=False))
+    body = emit_body(read_operation(name), Path(on_arrays=False))
     return _compiled(f"{name}_on_tensors", body, {"F": generated}, f"the rule of {name} on Tensors")
 
 
@@ -93,7 +93,7 @@ def apply_rarely(node: Node, grads: Sequence[Any], edges: Any) -> Any:
 def _rule_in_float32(name: str) -> Callable[..., Any]:
     from pullback.rules.emit_apply import Path, emit_body, line_function_name
 
-    operation = _read_operation(name)
+    operation = read_operation(name)
     family = vars(import_module(f"pullback.generated.{operation.rule.module}"))
     lines = [line_function_name(operation, line) for line in operation.rule.lines]
     native = {line: family[line] for line in lines if line in family}
@@ -107,7 +107,7 @@ def tangent_of(name: str) -> Callable[..., Any]:
     from pullback import generated  # lazy: above this layer
     from pullback.rules.emit_tangents import emit_tangent
 
-    text = "\n".join(emit_tangent(_read_operation(name)))
+    text = "\n".join(emit_tangent(read_operation(name)))
     made: Callable[..., Any] = run_text(text, f"the tangent of {name}", {**_SCOPE, "F": generated})[f"{name}_tangent"]
     return made
 
@@ -118,7 +118,7 @@ def _compiled(name: str, body: list[str], scope: dict[str, Any], title: str) -> 
     return made
 
 
-def _read_operation(name: str) -> Any:
+def read_operation(name: str) -> Any:
     """The operation as the generator knows it: its record, and its rule read again."""
     from pullback.generated.registry import OPERATIONS  # lazy: above this layer
     from pullback.rules.model import Kernel, Parameter
@@ -129,13 +129,14 @@ def _read_operation(name: str) -> Any:
         Parameter(parameter, role, annotation, None, keyword_only)
         for (parameter, role, keyword_only), annotation in zip(record.parameters, record.annotations, strict=True)
     )
-    path, tree = _read_family(record.family)
+    path, tree = read_family(record.family)
     kernel = Kernel(name, "", parameters, record.outputs > 1, "", path, 0)
     wanted = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name in (name, f"{name}_tangent")]
     return read_rules_of(wanted, path, {name: kernel})[name]
 
 
 @functools.cache
-def _read_family(family: str) -> tuple[FilePath, ast.Module]:
+def read_family(family: str) -> tuple[FilePath, ast.Module]:
+    """The file of a family of rules, and its text as syntax."""
     path = FilePath(__file__).parents[1] / "derivatives" / f"{family}.py"
     return path, ast.parse(path.read_text(encoding="utf-8"), str(path))

@@ -1,4 +1,4 @@
-"""ModulePath: which module's forward runs now, as the path of its name."""
+"""RunningModules: which module's forward runs now, as the path of its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 
-class ModulePath:
+class RunningModules:
     """Follows calls of modules of this process while asked to."""
 
     def __init__(self) -> None:

@@ -1,0 +1,281 @@
+"""A bound on saved memory changes no bit of a gradient, and is kept."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback import nn
+from pullback.errors import InPlaceModificationError
+from pullback.inspection.activation_budget import activation_budget
+from pullback.inspection.saved_memory import saved_report
+from tests.fuzz.execution import run
+from tests.fuzz.generation import make_program
+
+F = nn.functional
+
+
+class Attention(nn.Module):
+    """Views, transposes, in-place sums and dropout, as models have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.join, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Any) -> Any:
+        queries, keys, values = self.join(self.norm(x)).chunk(3, -1)
+        heads = [t.view(4, 8, 2, 8).transpose(1, 2) for t in (queries, keys, values)]
+        weights = (heads[0] @ heads[1].transpose(-1, -2) / 8).softmax(-1)
+        mixed = (F.dropout(weights, 0.2) @ heads[2]).transpose(1, 2).reshape(4, 8, 16)
+        x = x.clone()
+        x += self.out(mixed)
+        x[:, :2].mul_(2)
+        return (x * 0.5).add_(0.5).tanh()
+
+
+def mlp() -> tuple[Any, Any]:
+    layers = [
+        layer
+        for _ in range(6)
+        for layer in (nn.Linear(32, 32), nn.GELU(), nn.LayerNorm(32), nn.Dropout(0.1), nn.Tanh())
+    ]
+    return nn.Sequential(*layers), pullback.randn(64, 32)
+
+
+def convolutions() -> tuple[Any, Any]:
+    layers = [
+        layer
+        for i in range(4)
+        for layer in (nn.Conv2d(4 if i else 3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(inplace=True))
+    ]
+    return nn.Sequential(*layers, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4 * 64, 5)), pullback.randn(8, 3, 16, 16)
+
+
+def attention() -> tuple[Any, Any]:
+    return nn.Sequential(Attention(), Attention(), Attention()), pullback.randn(4, 8, 16)
+
+
+def gradients(make: Any, budget: Any) -> list[bytes]:
+    """The bits of the loss, of all gradients and buffers, and of the next random numbers."""
+    pullback.manual_seed(0)
+    model, x = make()
+    with budget:
+        loss = model(x).square().mean()
+    loss.backward()
+    values = [loss.detach(), *[p.grad for p in model.parameters()], *model.buffers(), pullback.rand(3)]
+    return [value.numpy().tobytes() for value in values]
+
+
+@pytest.mark.parametrize("make", [mlp, convolutions, attention])
+@pytest.mark.parametrize("limit", [0, 20_000, 40_000, 10**9])
+def test_gradients_are_the_same_to_the_bit(make: Any, limit: int) -> None:
+    budget = activation_budget(limit)
+    assert gradients(make, budget) == gradients(make, nullcontext())
+    recomputed = sum(row["recomputed"] for row in budget.report().rows)
+    assert (recomputed > 0) == (limit < 10**9)
+
+
+@pytest.mark.parametrize("make", [mlp, convolutions, attention])
+def test_gradients_are_the_same_from_disk(make: Any, tmp_path: Path) -> None:
+    budget = activation_budget(20_000, offload="disk", directory=str(tmp_path))
+    model, x = make()
+    with budget:
+        loss = model(x).sum()
+    assert len(list(tmp_path.iterdir())) > 3
+    loss.backward()
+    del loss
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+    assert gradients(make, activation_budget(20_000, offload="disk")) == gradients(make, nullcontext())
+
+
+def peaks(model: Any, x: Any, block: Any) -> tuple[int, int, int]:
+    """Bytes held after forward, the peak of forward, and that of backward."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        with block:
+            y = model(x)
+        held, forward = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        if y.requires_grad:
+            y.sum().backward()
+        return held - before, forward - before, tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_held_stays_within_the_budget() -> None:
+    pullback.manual_seed(0)
+    layers = [layer for _ in range(20) for layer in (nn.Linear(256, 256), nn.GELU(), nn.Tanh())]
+    model, x = nn.Sequential(*layers), pullback.randn(512, 256)
+    one, limit = x._array.nbytes, 4 * x._array.nbytes
+    with activation_budget(limit) as budget:  # whatever is made once is made, gradients too
+        model(x).sum().backward()
+    assert budget.report().facts["peak_bytes"] <= limit + one
+    plain_held, _, plain_backward = peaks(model, x, nullcontext())
+    _, operation, _ = peaks(model, x, pullback.no_grad())  # an operation with what it reads, makes and uses inside
+    gradient = plain_backward - plain_held + one
+    held, forward, backward = peaks(model, x, activation_budget(limit))
+    assert held < limit + 1.5 * one < 0.2 * plain_held  # the result, and nodes
+    assert forward < limit + operation + one
+    assert backward < limit + operation + gradient + 2 * one
+    assert backward < 0.5 * plain_backward
+
+
+def test_the_ledger_sees_what_is_held() -> None:
+    model, x = mlp()
+    full = saved_report(model(x)).facts["activation_bytes"]
+    with activation_budget(30_000):
+        y = model(x)
+    assert saved_report(y).facts["activation_bytes"] <= 30_000 + x._array.nbytes < full
+
+
+def test_the_graph_can_be_run_again_and_differentiated_again() -> None:
+    def second(budget: Any) -> Any:
+        x = pullback.linspace(0.1, 1.0, 50).requires_grad_()
+        with budget:
+            y = x.sin().exp().mul(x).tanh().sum()
+        first = pullback.autograd.grad(y, x, create_graph=True)[0]
+        again = pullback.autograd.grad(y, x, create_graph=True)[0]
+        return pullback.autograd.grad((first * again).sum(), x)[0]
+
+    assert pullback.equal(second(activation_budget(0)), second(nullcontext()))
+
+
+def test_autocast_is_there_when_an_operation_runs_again() -> None:
+    def run(budget: Any) -> list[Any]:
+        pullback.manual_seed(0)
+        model, x = mlp()
+        with pullback.autocast("cpu", pullback.bfloat16), budget:
+            y = model(x)
+        y.float().sum().backward()
+        return [p.grad.tolist() for p in model.parameters()]
+
+    assert run(activation_budget(1000)) == run(nullcontext())
+
+
+def test_a_saved_value_that_was_modified_is_still_noticed() -> None:
+    x = pullback.ones(100, requires_grad=True)
+    with activation_budget(0):
+        y = x.exp()
+        z = y * 1
+    y.add_(1)
+    with pytest.raises(InPlaceModificationError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_an_input_that_was_modified_is_noticed_where_it_is_needed() -> None:
+    x, w = pullback.ones(100), pullback.ones(100, requires_grad=True)
+    with activation_budget(0):
+        y = (w + x).exp()  # saves its result, which needs x once it is dropped
+        total = y.sum()
+    del y
+    x.zero_()
+    with pytest.raises(InPlaceModificationError, match="activation_budget needs"):
+        total.backward()
+
+
+def test_values_written_in_place_are_made_again_in_order() -> None:
+    def run(budget: Any) -> Any:
+        x = pullback.linspace(0.1, 1.0, 60).requires_grad_()
+        with budget:
+            y = x * 2
+            y.mul_(3)
+            y[::2].sin_()
+            z = (y.view(6, 10).t() * 3).contiguous()
+            del y
+            w = z.tanh()
+            del z
+            total = (w * w).sum()
+            del w
+        total.backward()
+        return x.grad
+
+    budget = activation_budget(0)
+    assert pullback.equal(run(budget), run(nullcontext()))
+    assert sum(row["recomputed"] for row in budget.report().rows) > 0
+
+
+def test_custom_functions_take_part_with_what_they_saved() -> None:
+    class Cube(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return 3 * grad * ctx.saved_tensors[0] ** 2
+
+    def run(budget: Any) -> Any:
+        x = pullback.linspace(0.1, 1.0, 60).requires_grad_()
+        with budget:
+            y = Cube.apply(x.sin()).exp().sum()
+        y.backward()
+        return x.grad
+
+    budget = activation_budget(0)
+    assert pullback.equal(run(budget), run(nullcontext()))
+    assert "sin" in [row["operation"] for row in budget.report().rows]
+
+
+def test_threads_may_run_the_backward() -> None:
+    x = pullback.linspace(0.1, 1.0, 1000).requires_grad_()
+    with activation_budget(0):
+        losses = [x.sin().exp().tanh().sum() for _ in range(4)]
+    threads = [threading.Thread(target=loss.backward) for loss in losses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    y = pullback.linspace(0.1, 1.0, 1000).requires_grad_()
+    (4 * y.sin().exp().tanh().sum()).backward()
+    pullback.testing.assert_close(x.grad, y.grad)
+
+
+def test_transforms_work_inside_of_the_block() -> None:
+    def f(x: Any) -> Any:
+        return x.sin().exp().tanh().sum()
+
+    x = pullback.linspace(0.1, 1.0, 20)
+    with activation_budget(0):
+        inside = pullback.func.grad(f)(x), pullback.func.vmap(pullback.func.grad(f))(x.view(4, 5))
+    assert pullback.equal(inside[0], pullback.func.grad(f)(x))
+    assert pullback.equal(inside[1], pullback.func.vmap(pullback.func.grad(f))(x.view(4, 5)))
+
+
+def test_the_report_tells_the_slowdown() -> None:
+    budget = activation_budget(0)
+    gradients(mlp, budget)
+    facts = budget.report().facts
+    assert facts["slowdown"] > 1
+    assert facts["recompute_seconds"] > 0
+    assert facts["held_bytes"] == 0
+    assert "gelu" in str(budget.report())
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True])
+def test_a_budget_is_a_number_of_bytes(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="number of bytes"):
+        activation_budget(wrong)
+    with pytest.raises(ValueError, match="cannot be moved"):
+        activation_budget(1, offload="cpu")
+
+
+@pytest.mark.parametrize("offload", [None, "disk"])
+def test_random_programs_do_not_notice_the_budget(offload: str | None) -> None:
+    for seed in range(100):
+        statements = make_program(pullback, seed)
+        expected = run(pullback, statements, look_always=True)
+        with activation_budget(0, offload=offload):
+            actual = run(pullback, statements, look_always=True)
+        assert repr(actual) == repr(expected), f"program {seed}"
