@@ -64,8 +64,10 @@ def _check_values(entry: Entry, made: Capture, copies: list[Any], state: Any) ->
     expected += [made.inputs[place].tensor._array for place, _ in program.writes]
     given = [_copy(array) for array in copies]
     default_generator.set_state(state)
-    outputs = entry.run_forward(given)[: entry.shown]
-    outputs += [given[place] for place, _ in entry.forward_program.writes]
+    outputs = entry.run_forward(given)
+    for update in entry.updates:
+        update.run(given, outputs)
+    outputs = [*outputs[: entry.shown], *[given[place] for place, _ in program.writes]]
     for actual, wanted in zip(outputs, expected, strict=True):
         if wanted is not None and actual is not None and not is_close(actual, wanted):
             raise _first_difference(made, copies, state, entry.build)

@@ -11,6 +11,7 @@ from pullback.backend.traced_array import TracedArray, plain
 from pullback.compiling.backend import simplify, split
 from pullback.compiling.capturing import Capture, Input, hooks_of
 from pullback.compiling.nodes import CompiledFunctionBackward
+from pullback.compiling.optimizer_updates import Update, take_out_updates
 from pullback.compiling.program import Program, Runner, Value, replay, values_in
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
@@ -53,6 +54,7 @@ class Entry:
         self.is_pure = not made.program.writes and not any(c.is_ordered for c in made.program.calls) and not made.grads
         self.draws = any(call.kernel.startswith("random.") for call in made.program.calls)
         self.backward_program: Program | None = None
+        self.updates: list[Update] = []
         if self.gradient_values:
             joint = made.joint()
             joint.program = simplify(joint.program)
@@ -68,7 +70,8 @@ class Entry:
                 if value in self.forward_program.outputs[: self.shown]
             ]
         else:
-            self.forward_program = simplify(made.program)
+            left, self.updates, _ = take_out_updates(made.program, self.shown)
+            self.forward_program = simplify(left)
             self.kept = 0
         self.run_forward = self.build(self.forward_program)
 
@@ -113,6 +116,8 @@ class Entry:
             if state is not None:
                 default_generator.set_state(state)
             return self.function(*args, **kwargs)  # which raises what eager execution raises
+        for update in self.updates:
+            update.run(arrays, outputs)
         for place, count in self.versions:
             for _ in range(count):
                 bump_version(tensors[place])

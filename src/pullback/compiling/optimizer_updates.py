@@ -10,10 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from pullback.compiling.kernel_names import current_recorder
 from pullback.compiling.memory import laid_out
+from pullback.compiling.program import Program, values_in
 from pullback.compiling.recorder import Recorder
 from pullback.graph.history import bump_version
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -87,6 +88,52 @@ class _Update:
 
 def _copy(array: Any) -> Any:
     return laid_out(array, array.shape, array.strides, array.dtype)
+
+
+class Update(NamedTuple):
+    """An update that runs after a program, on the arrays themselves."""
+
+    write: Callable[..., Any]
+    rows: list[list[tuple[bool, int]]]
+    """For each array whether it is an input, and its place among the inputs or outputs."""
+
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Update the inputs."""
+        self.write([[inputs[place] if is_input else outputs[place] for is_input, place in row] for row in self.rows])
+
+
+def take_out_updates(program: Program, shown: int) -> tuple[Program, list[Update], int]:
+    """A program without the updates that nothing in it reads, those updates, and how many outputs follow the `shown` ones.
+
+    As part of a program an update gives new arrays, which are then copied over the old ones: twice the traffic.
+    """
+    places = {value: place for place, value in enumerate(program.inputs)}
+    writes = {value: place for place, value in program.writes}
+    outputs = list(program.outputs[:shown])
+    read = set(program.outputs) | {v for call in program.calls for v in values_in((call.arguments, call.options))}
+    updates: list[Update] = []
+    done: list[Any] = []
+    for call in program.calls:
+        if call.kernel != UPDATE or call.in_place is None or any(result in read for result in call.results):
+            continue
+        rows = call.arguments[0]
+        written = [value for row in rows for number, value in enumerate(row) if number != 1]
+        if not all(v in places and writes.get(r) == places[v] for v, r in zip(written, call.results, strict=True)):
+            continue
+        done.append(call)
+        chosen: list[list[tuple[bool, int]]] = []
+        for row in rows:
+            if row[1] not in outputs:
+                outputs.append(row[1])
+            grad = (False, outputs.index(row[1]))
+            chosen.append([(True, places[value]) if number != 1 else grad for number, value in enumerate(row)])
+        updates.append(Update(call.in_place, chosen))
+    gone = {result for call in done for result in call.results}
+    left = Program(
+        program.inputs, [call for call in program.calls if call not in done], [*outputs, *program.outputs[shown:]],
+        [(place, value) for place, value in program.writes if value not in gone],
+    )  # fmt: skip
+    return left, updates, len(outputs) - shown
 
 
 def _record(recorder: Recorder, update: _Update, entries: Sequence[Any]) -> None:
