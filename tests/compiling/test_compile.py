@@ -350,6 +350,29 @@ def test_scheduler_inside_of_a_function_steps_each_time() -> None:
     assert optimizer.param_groups[0]["lr"] == 0.5**5
 
 
+def test_clipped_step_and_masked_attention_are_one_program() -> None:
+    def run(compiles: bool) -> Any:
+        pullback.manual_seed(0)
+        w = weights(4, 8)
+        optimizer = pullback.optim.SGD([w], lr=0.1)
+
+        def step(q: Any, mask: Any) -> Any:
+            optimizer.zero_grad()
+            seen = F.scaled_dot_product_attention(q @ w, q @ w, q @ w, attn_mask=mask)
+            loss = seen.pow(2).mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_([w], 0.01)
+            optimizer.step()
+            return loss.detach()
+
+        act = pullback.compile(step) if compiles else step
+        losses = [act(pullback.randn(2, 3, 4), pullback.zeros(3, 3)).item() for _ in range(5)]
+        assert not compiles or skipped(act) >= 2
+        return losses
+
+    assert run(True) == pytest.approx(run(False), rel=1e-5)
+
+
 def test_gradients_accumulate_where_they_are_not_zeroed() -> None:
     w = weights(3)
 

@@ -37,6 +37,11 @@ def is_array(value: object) -> bool:
     return isinstance(value, np.ndarray)
 
 
+def is_plain(array: Array) -> bool:
+    """Whether an array is just that: its values may decide what is done next. (Those of traced arrays must not.)"""
+    return type(array) is np.ndarray
+
+
 def is_number(value: object) -> bool:
     """Whether `value` is a Python or NumPy number (bool included)."""
     return isinstance(value, (int, float, complex, np.number, np.bool_))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
+from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import scalar_type_name
-from pullback.backend.logical_array import has_values
 from pullback.graph.tangents import tangents_flow
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.nn.functional.dropouts import dropout
@@ -115,7 +115,7 @@ def _composite(
     if mask is not None:
         # A query that sees no key has no weights rather than NaNs.
         blind = functions.all(functions.eq(scores, -math.inf), -1, True)
-        if not has_values(blind._array) or blind._array.any():
+        if not is_plain(blind._array) or blind._array.any():
             weights = functions.masked_fill(weights, blind, 0.0)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)

@@ -9,6 +9,7 @@ from typing import Any
 import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
+from pullback.backend.array_module import is_plain
 from pullback.graph.history import bump_version
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
@@ -53,7 +54,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
     with no_grad():
         coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
-            if coefficient._array != 1:
+            if not is_plain(coefficient._array) or coefficient._array != 1:
                 grad._array *= coefficient._array.astype(grad._array.dtype)
             bump_version(grad)
 
