@@ -373,6 +373,22 @@ def test_clipped_step_and_masked_attention_are_one_program() -> None:
     assert run(True) == pytest.approx(run(False), rel=1e-5)
 
 
+def test_one_result_may_be_used_up_inside_and_another_not() -> None:
+    def function(x: Any) -> Any:
+        used, fresh = (x * x).sum(), x.exp()
+        used.backward()
+        return used, fresh
+
+    compiled = pullback.compile(function)
+    for _ in range(CALLS):
+        x = weights(2)
+        used, fresh = compiled(x)
+        fresh.sum().backward()
+        assert pullback.allclose(x.grad, 2 * x + x.exp())
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            used.backward()
+
+
 def test_gradients_accumulate_where_they_are_not_zeroed() -> None:
     w = weights(3)
 

@@ -366,6 +366,9 @@ class _Capturing:
                 captures=edges, accumulate=False,
             )  # fmt: skip
         except GraphFreedError:
+            if len(tensors) > 1:  # others of them may still be used
+                recorder.stop("the graph of one of several results was used up inside of the function")
+                return
             made.is_freed = True
             made.gradient_values.clear()
             del recorder.program.inputs[len(made.inputs) :]
