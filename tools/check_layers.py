@@ -1,7 +1,7 @@
 """Checks that every module of pullback imports only from its own folder or from a lower layer.
 
-Also: only `backend`, `kernels` and `compiling` import an array library, and nothing imports PyTorch. Imports under
-`if TYPE_CHECKING` are ignored. An import inside a function counts too, unless its line ends in `# lazy: reason`.
+Also: only `backend`, `kernels`, `devices` and `compiling` import an array library, and nothing imports PyTorch. Imports
+under `if TYPE_CHECKING` are ignored. An import inside a function counts too, unless its line ends in `# lazy: reason`.
 Public parts (above autograd) may also import the package itself.
 Run as `python -m tools.check_layers [source folder]`.
 """
@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("native", "rules", "expressions"),
     ("backend",),
     ("modes", "kernels"),
+    ("devices",),
     ("tensor",),
     ("graph",),
     ("engine",),
@@ -74,7 +75,7 @@ SANCTIONED_CYCLES = {("tensor/tensor.py", "functions"), ("tensor/tensor.py", "cr
 """The one cycle of the design: methods call functions, functions build Tensors."""
 
 ARRAY_LIBRARIES = {"numpy", "cupy", "ml_dtypes", "scipy"}
-ARRAY_PARTS = {"backend", "kernels", "compiling"}
+ARRAY_PARTS = {"backend", "kernels", "compiling", "devices"}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback import native
 from pullback.backend.blas import describe_blas, set_blas_threads
-from pullback.backend.device import CPU, META, device, usable_device
+from pullback.backend.device import CPU, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, finfo, iinfo, qint8, qint32, quint8, set_default_dtype
 from pullback.backend.naming import display_namespace
 from pullback.errors import wrong_type
@@ -166,12 +166,13 @@ def get_default_device() -> device:
     >>> get_default_device()
     device(type='cpu')
     """
-    return META if switches.meta_device else CPU
+    return switches.new_device or CPU
 
 
 def set_default_device(device: Any) -> None:
-    """Set the device on which tensors are made: the CPU, or "meta" for tensors without values."""
-    set_switch("meta_device", usable_device(device).type == "meta")
+    """Set the device on which tensors are made: the CPU, a GPU, or "meta" for tensors without values."""
+    place = usable_device(device)
+    set_switch("new_device", None if place.type == "cpu" else place)
 
 
 def set_default_tensor_type(t: Any, /) -> None:

@@ -132,6 +132,21 @@ def no_memory(error: Exception) -> RuntimeError | None:
     return None
 
 
+def devices_differ(first: str, second: str) -> RuntimeError:
+    """Tensors of two devices met in one operation."""
+    return RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}! Move one "
+        "of them with Tensor.to(device)."
+    )
+
+
+def gpu_out_of_memory(what: str) -> OutOfMemoryError:
+    """A GPU has no memory left for an array."""
+    return OutOfMemoryError(
+        f"CUDA out of memory. {what} Free tensors, take smaller batches, or give back what is kept: cuda.empty_cache()."
+    )
+
+
 def dim_out_of_range(dim: int, ndim: int) -> IndexError:
     """A dimension lies outside of a tensor's."""
     low, high = (-ndim, ndim - 1) if ndim else (-1, 0)

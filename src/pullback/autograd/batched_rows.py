@@ -137,7 +137,7 @@ def _is_readable(saved: Any) -> bool:
 def _unit_rows(output: Any, start: int, count: int) -> Any:
     """Rows of the identity matrix over the elements of `output`, in its shape."""
     size = output.numel()
-    rows = zeros((count, *output.shape), dtype=output.dtype)
+    rows = zeros((count, *output.shape), dtype=output.dtype, device=output.device)
     F.fill_(F.as_strided(rows, (count,), (size + 1,), start), 1)
     return rows
 

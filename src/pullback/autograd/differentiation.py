@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import copy_array, ones
+from pullback.backend.array_module import copy_array, ones, ones_beside
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
@@ -310,7 +310,9 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             and is_backward_dispatched([edge[0] for edge in (root._edge,) if edge])
         ):
             return _shown_ones(root)
-        return new_tensor(ones(shape, numpy_dtype))
+        return new_tensor(
+            ones_beside(root._array, shape, numpy_dtype) if isinstance(root, Tensor) else ones(shape, numpy_dtype)
+        )
     if is_pytorch_tensor(grad):
         raise mixed_libraries("backward")
     if not isinstance(grad, Tensor):

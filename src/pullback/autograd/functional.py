@@ -151,7 +151,7 @@ def _construct_standard_basis_for(tensors: tuple[Any, ...], tensor_numels: tuple
         raise AssertionError("Expected at least one tensor")
     start, total, chunks = 0, sum(tensor_numels), []
     for tensor, size in zip(tensors, tensor_numels, strict=True):
-        chunk = zeros(total, size, dtype=tensor.dtype)
+        chunk = zeros(total, size, dtype=tensor.dtype, device=tensor.device)
         F.fill_(F.diagonal(F.narrow(chunk, 0, start, size)), 1)
         chunks.append(chunk)
         start += size
@@ -160,7 +160,7 @@ def _construct_standard_basis_for(tensors: tuple[Any, ...], tensor_numels: tuple
 
 def _ones_like(tensor: Any) -> Any:
     """Ones in the shape and dtype of a tensor."""
-    return ones(tuple(tensor.shape), dtype=tensor.dtype)
+    return ones(tuple(tensor.shape), dtype=tensor.dtype, device=tensor.device)
 
 
 def vjp(
@@ -263,7 +263,7 @@ def _rows(
     """The Jacobian of one output: the gradients of its elements, many at once (see Note [Batched rows])."""
     count = output.numel()
     if not output.requires_grad or count == 0:
-        return tuple(zeros((*output.shape, *x.shape), dtype=output.dtype) for x in inputs)
+        return tuple(zeros((*output.shape, *x.shape), dtype=output.dtype, device=output.device) for x in inputs)
     if vectorize:
         basis = F.reshape(_eye(count, output.dtype), (count, *output.shape))
         stacked = _grad(
@@ -276,7 +276,9 @@ def _rows(
             is_grads_batched=True,
         )
         return tuple(
-            zeros((*output.shape, *x.shape), dtype=x.dtype) if g is None else g.reshape((*output.shape, *x.shape))
+            zeros((*output.shape, *x.shape), dtype=x.dtype, device=x.device)
+            if g is None
+            else g.reshape((*output.shape, *x.shape))
             for g, x in zip(stacked, inputs, strict=True)
         )
     batch = None if count == 1 else rows_at_once(output, inputs, create_graph=create_graph)
@@ -286,7 +288,9 @@ def _rows(
         for index, grad in enumerate(batch):
             _check_row(grad, number, index, create_graph, strict)
     return tuple(
-        zeros((*output.shape, *x.shape), dtype=x.dtype) if g is None else g.reshape((*output.shape, *x.shape))
+        zeros((*output.shape, *x.shape), dtype=x.dtype, device=x.device)
+        if g is None
+        else g.reshape((*output.shape, *x.shape))
         for g, x in zip(batch, inputs, strict=True)
     )
 

@@ -22,7 +22,7 @@ Function = Callable[[], Sequence[Any]]
 
 def unit_vector(like: Any, index: int, value: Any = 1.0) -> Any:
     """The tensor in the shape of `like` whose element `index` is `value` and whose others are zero."""
-    vector = zeros(tuple(like.shape), dtype=like.dtype)
+    vector = zeros(tuple(like.shape), dtype=like.dtype, device=like.device)
     vector.reshape(-1)[index] = value
     return vector
 
@@ -67,7 +67,7 @@ def numerical_jacobian(function: Function, input: Any, eps: float, axes: Sequenc
         along = found[0] if len(axes) == 1 else [a + 1j * b for a, b in zip(*found, strict=True)]
         rows.append([change.reshape(-1) for change in along])
     if not rows:
-        return [zeros((0, output.numel()), dtype=output.dtype) for output in function()]
+        return [zeros((0, output.numel()), dtype=output.dtype, device=output.device) for output in function()]
     return [F.stack(list(column)) for column in zip(*rows, strict=True)]
 
 
@@ -89,7 +89,7 @@ def backward_jacobian(output: Any, inputs: Sequence[Any]) -> list[Any]:
     matrices = []
     for number, x in enumerate(inputs):
         columns = [(zeros_like(x) if row[number] is None else row[number]).detach().reshape(-1) for row in rows]
-        matrices.append(F.stack(columns, 1) if columns else zeros((x.numel(), 0), dtype=x.dtype))
+        matrices.append(F.stack(columns, 1) if columns else zeros((x.numel(), 0), dtype=x.dtype, device=x.device))
     return matrices
 
 

@@ -10,10 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.halves import cast_half
+from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 
 ndarray = np.ndarray
+_ARRAYS = (np.ndarray, DeviceArray)
 
 
 def as_array(value: Any) -> Array:
@@ -23,18 +26,9 @@ def as_array(value: Any) -> Array:
     return value if hasattr(value, "__array_ufunc__") else np.asarray(value)
 
 
-def array_module(array: Array) -> Any:
-    """The module (numpy or cupy) whose functions make arrays beside `array`."""
-    if isinstance(array, (np.ndarray, np.generic)):
-        return np
-    import cupy  # type: ignore[import-not-found, unused-ignore]  # optional: only arrays on a GPU reach this line
-
-    return cupy
-
-
 def is_array(value: object) -> bool:
     """Whether `value` is an array of a library that a Tensor can hold."""
-    return isinstance(value, np.ndarray)
+    return isinstance(value, _ARRAYS)
 
 
 def is_plain(array: Array) -> bool:
@@ -47,12 +41,18 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
+@by_device
 def copy_array(array: Array) -> Array:
     """A fresh array with the same values, in memory order that keeps the strides' order where it is dense."""
     if array.flags.c_contiguous or 0 not in array.strides:
         return np.array(array, copy=True, order="K", subok=True)
     order = memory_order(array)
-    return np.array(array.transpose(order), copy=True, order="C", subok=True).transpose(np.argsort(order))
+    return np.array(array.transpose(order), copy=True, order="C", subok=True).transpose(inverse_order(order))
+
+
+def inverse_order(order: Sequence[int]) -> list[int]:
+    """The permutation that undoes one."""
+    return sorted(range(len(order)), key=order.__getitem__)
 
 
 def memory_order(array: Array) -> list[int]:
@@ -94,17 +94,38 @@ def full(shape: Shape, value: Any, dtype: DType) -> Array:
     return np.full(shape, value, dtype)
 
 
+@by_device
+def zeros_beside(array: Array, shape: Shape, dtype: DType) -> Array:
+    """Zeros on the device of `array`."""
+    return np.zeros(shape, dtype)
+
+
+@by_device
+def ones_beside(array: Array, shape: Shape, dtype: DType) -> Array:
+    """Ones on the device of `array`."""
+    return ones(shape, dtype)
+
+
+@by_device
+def empty_beside(array: Array, shape: Shape, dtype: DType) -> Array:
+    """Uninitialised memory on the device of `array`."""
+    return np.empty(shape, dtype)
+
+
+@by_device
 def memory_bounds(array: Array) -> tuple[int, int]:
     """The addresses of the first byte and of one past the last byte that `array` touches."""
     low, high = np.lib.array_utils.byte_bounds(array)
     return int(low), int(high)
 
 
+@by_device
 def data_address(array: Array) -> int:
     """The address of the first element."""
     return int(array.__array_interface__["data"][0])
 
 
+@by_device
 def storage_of(array: Array) -> Array:
     """The array that owns the memory `array` is a view of, behind the wrappers that stride tricks put between."""
     owner = array
@@ -116,6 +137,7 @@ def storage_of(array: Array) -> Array:
     return owner
 
 
+@by_device
 def storage_offset(array: Array) -> int:
     """How many elements lie between the start of the storage and the first element of `array`."""
     if array.size == 0 or array.itemsize == 0:
@@ -154,6 +176,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+@by_device
 def restride(array: Array, shape: Shape, strides: tuple[int, ...], dtype: DType | None = None) -> Array:
     """The memory from the first element of `array` on, seen in another shape and with other strides (in bytes)."""
     if dtype is None:
@@ -178,6 +201,7 @@ def _first_bytes(array: Array, dtype: DType) -> Array:
     return np.lib.stride_tricks.as_strided(one.view(np.uint8), (dtype.itemsize,), (1,)).view(dtype)
 
 
+@by_device
 def flat_storage(array: Array) -> Array:
     """The whole storage of `array` in memory order, as a one-dimensional view in the dtype of `array`."""
     storage = storage_of(array)
@@ -189,6 +213,7 @@ def flat_storage(array: Array) -> Array:
     return flat.view(np.uint8)[:usable].view(array.dtype)
 
 
+@by_device
 def as_strided(array: Array, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> Array:
     """A view of the storage of `array` with the given geometry, in elements."""
     if len(size) != len(stride):
@@ -209,6 +234,7 @@ def as_strided(array: Array, size: Sequence[int], stride: Sequence[int], offset:
     return restride(flat[start:], tuple(size), tuple([s * array.itemsize for s in stride]))
 
 
+@by_device
 def may_share_memory(a: Array, b: Array) -> bool:
     """Whether two arrays may lie in the same memory."""
     return bool(np.may_share_memory(a, b))
@@ -221,6 +247,7 @@ def has_internal_overlap(array: Array) -> bool:
     return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 
+@by_device
 def overlaps_in_part(written: Array, read: Array) -> bool:
     """Whether two dense arrays share some of their memory, but do not lie at the same place."""
     base, other = written.base, read.base
@@ -237,6 +264,7 @@ def _steps(array: Array) -> list[int]:
     return [stride for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
 
 
+@by_device
 def overlaps(written: Array, read: Array) -> bool:
     """Whether two dense arrays share some of their memory."""
     if not (written.size and read.size):
@@ -244,6 +272,7 @@ def overlaps(written: Array, read: Array) -> bool:
     return written is read or bool(written.flags.forc and read.flags.forc and np.may_share_memory(written, read))
 
 
+@by_device
 def contains_nan(array: Array) -> bool:
     """Whether an element is NaN."""
     return array.dtype.kind in "fcVW" and bool(np.isnan(array).any())
@@ -261,6 +290,7 @@ def _as_float8(array: Array, dtype: DType) -> Array:
 _HALF_PAIR = np.dtype([("real", np.float16), ("imag", np.float16)])
 
 
+@by_device
 def parts(array: Array) -> tuple[Array, Array]:
     """Views of the real and the imaginary part. (NumPy knows no parts of complex32.)"""
     if array.dtype.kind == "W":
@@ -269,6 +299,7 @@ def parts(array: Array) -> tuple[Array, Array]:
     return array.real, array.imag
 
 
+@by_device
 def cast_array(array: Array, dtype: DType) -> Array:
     """`array` with another dtype; complex to real keeps the real part. No copy where the dtype is the same."""
     if array.dtype == dtype:

@@ -1,4 +1,4 @@
-"""Where a tensor's memory lies. Only the CPU so far; a `device` of another type can be named but not used.
+"""Where a tensor's memory lies: the CPU, or a device whose array library was registered (`devices/table.py`).
 
 On "meta" tensors have a shape and a dtype, and values that do not count (`backend/meta_array.py`).
 """
@@ -6,7 +6,10 @@ On "meta" tensors have a shape and a dtype, and values that do not count (`backe
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
+
+from pullback.typing import Array
 
 _KNOWN = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, "
@@ -35,10 +38,11 @@ class device:
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         name, colon, number = type.partition(":")
-        if name not in _KNOWN.split(", ") or (colon and not number.isdigit()):
+        is_known = name in _KNOWN.split(", ") or name in _libraries
+        if not is_known or (colon and not number.isdigit()):
             raise RuntimeError(
                 f"Expected one of {_KNOWN} device type at start of device string: {name}"
-                if name not in _KNOWN.split(", ")
+                if not is_known
                 else f"Invalid device string: '{type}'"
             )
         if colon and index is not None:
@@ -79,18 +83,59 @@ class _Blocks:
     leave: Callable[[], None]
 
 
+_libraries: dict[str, Any] = {}
+"""The array library of each type of device, `Library` of devices/library.py."""
+
 blocks = _Blocks()
 CPU = device("cpu")
 META = device("meta")
 
 
+def register_device_type(type: str, library: Any) -> None:
+    """Make devices of a type usable: `library` makes their arrays."""
+    _libraries[type] = library
+
+
+def find_library(type: str) -> Any:
+    """The library of a type of device; None where it has none. That of GPUs is looked for when first asked for."""
+    found = _libraries.get(type)
+    if found is None and type == "cuda":
+        found = import_module("pullback.devices.cuda").load()  # lazy: most programs compute on the CPU
+    return found
+
+
 def usable_device(value: Any) -> device:
     """Return `value` as a device on which this build can make tensors."""
-    if isinstance(value, int):
-        raise RuntimeError(f"Cannot access accelerator device when none is available: {value}")
+    if isinstance(value, int) and not isinstance(value, bool):
+        if find_library("cuda") is None:
+            raise RuntimeError(f"Cannot access accelerator device when none is available: {value}")
+        value = device("cuda", value)
     found = CPU if value is None else value if isinstance(value, device) else device(value)
     if found.type == "cpu" or found.type == "meta":
         return found
+    library = find_library(found.type)
+    if library is not None:
+        checked: device = library.checked_place(found)
+        return checked
     if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled: this build of pullback computes on the CPU only")
+        raise AssertionError(
+            "Torch not compiled with CUDA enabled: pullback computes on NVIDIA GPUs through CuPy, and finds "
+            f"{import_module('pullback.devices.cuda').what_is_missing()}"
+        )
     raise NotImplementedError(f"pullback cannot make tensors on the device '{found}': use 'cpu'")
+
+
+def device_of(array: Any) -> device:
+    """Where an array lies."""
+    place: device = getattr(array, "place", CPU)
+    return place
+
+
+def move_array(array: Any, place: device) -> Array:
+    """A copy of an array's values on another device."""
+    source = device_of(array)
+    values = array if source.type == "cpu" else array.library.download(array.raw)
+    if place.type == "cpu":
+        return values
+    library = _libraries[place.type]
+    return library.on(place, lambda: library.wrapper(library.upload(values)))

@@ -61,9 +61,19 @@ class LogicalArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the che
 
 def first_example(batch: Array, dim: int = 0) -> Array:
     """The geometry of one example of `batch`, whose dimension `dim` counts the examples."""
+    if not isinstance(batch, np.ndarray):
+        return _geometry_of(batch, dim)
     if batch.shape[dim]:
         return np.ndarray.__getitem__(batch, (*(slice(None),) * dim, 0, ...)).view(LogicalArray)
     return np.empty((*batch.shape[:dim], *batch.shape[dim + 1 :]), batch.dtype).view(LogicalArray)
+
+
+def _geometry_of(batch: Any, dim: int) -> Array:
+    """The geometry of one example of an array of another device: there is no memory behind it."""
+    shape, strides = (*batch.shape[:dim], *batch.shape[dim + 1 :]), (*batch.strides[:dim], *batch.strides[dim + 1 :])
+    example = np.lib.stride_tricks.as_strided(np.empty(1, batch.dtype), shape, strides).view(LogicalArray)
+    example.place = batch.place
+    return example
 
 
 def has_values(array: Array) -> bool:

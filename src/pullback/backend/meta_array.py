@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.device import META
 from pullback.typing import Array
 
 
@@ -17,6 +18,7 @@ class MetaArray(np.ndarray):  # type: ignore[misc]  # NumPy is untyped to the ch
     """An array without values of interest."""
 
     __array_priority__ = 1.0  # what is joined with it is like it
+    place = META
 
 
 def as_meta(array: Array) -> Array:

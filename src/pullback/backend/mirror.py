@@ -75,6 +75,8 @@ _lock = threading.RLock()
 
 def mirror_of(source: Array, *, conj: bool, neg: bool) -> Mirror | None:
     """A mirror of `source`; None where its memory is not one plain block."""
+    if not isinstance(source, np.ndarray):
+        return None
     owner = source if source.base is None else storage_of(source)
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous) or not _lies_in(source, owner):
         return None

@@ -13,7 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from pullback.backend.array_module import data_address, element_strides, memory_bounds
+from pullback.backend.array_module import data_address, element_strides, memory_bounds, storage_of
+from pullback.backend.device import CPU, device_of, move_array
+from pullback.backend.device_array import DeviceArray
 from pullback.typing import Array, DType, Shape
 
 _LARGEST_INDEX = 2**63 - 1
@@ -29,15 +31,23 @@ class StorageView:
     stride: Shape
     owner: Array
     """The array that keeps the memory alive; its identity is the storage's."""
+    location: str = "cpu"
+    """The device of the memory, where `data` is a copy of it."""
+    address: int | None = None
+    """Where the memory of another device lies."""
 
     @property
     def key(self) -> tuple[int, int]:
         """Equal for two live arrays exactly if they lie in one storage."""
+        if self.address is not None:
+            return self.address, self.data.size
         return (data_address(self.data), self.data.size) if self.data.size else (id(self.owner), 0)
 
 
 def view_of_storage(array: Array) -> StorageView:
     """Describe `array` as a view of its storage, copying it where PyTorch's strides cannot say how it lies."""
+    if isinstance(array, DeviceArray):
+        return _copy_of_device_storage(array)
     array = np.asarray(array)
     owner = _memory_owner(array)
     if not _is_expressible(array, owner):
@@ -47,6 +57,16 @@ def view_of_storage(array: Array) -> StorageView:
         return StorageView(data, 0, contiguous_strides(array.shape), owner)
     offset = (data_address(array) - data_address(data)) // array.itemsize
     return StorageView(data, offset, element_strides(array), owner)
+
+
+def _copy_of_device_storage(array: Any) -> StorageView:
+    """The storage of an array of another device, copied to the CPU."""
+    owner = storage_of(array)
+    address = data_address(owner)
+    values = np.asarray(move_array(owner, CPU))
+    copied = view_of_storage(values)
+    offset = (data_address(array) - address) // array.itemsize if array.size else 0
+    return StorageView(copied.data, offset, element_strides(array), copied.owner, str(device_of(array)), address)
 
 
 def _memory_owner(array: Array) -> Array:

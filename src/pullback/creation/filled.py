@@ -6,10 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.backend import array_module
-from pullback.backend.device import META
+from pullback.backend.device import device_of, find_library
 from pullback.backend.dtype import default_float, number_dtype
-from pullback.backend.meta_array import is_meta
-from pullback.creation.options import allocated, dtype_option, finish, number_of, show_creation, sizes_of, wrap
+from pullback.creation.options import (
+    allocated,
+    dtype_option,
+    finish,
+    made_on,
+    number_of,
+    show_creation,
+    sizes_of,
+    wrap,
+)
 from pullback.kernels.creation import (
     channels_last_array,
     checked_fill,
@@ -31,9 +39,21 @@ def _filled(function: str, make: Maker, size: tuple[Any, ...], options: dict[str
         raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
     shape = sizes_of(size, function)
     wanted = dtype_option(function, options.pop("dtype", None), options.get("out"))
-    array = allocated(make, shape, wanted or default_float())
+    if process.changed or "device" in options:
+        array = _on_device(make, shape, wanted or default_float(), options.get("device"))
+    else:
+        array = allocated(make, shape, wanted or default_float())
     order = getattr(options.pop("memory_format", None), "name", "")
     return finish(function, channels_last_array(array) if order.startswith("channels_last") else array, options)
+
+
+def _on_device(make: Maker, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    """The array that `make` makes, in the memory of the device that is wanted."""
+    place = made_on(device)
+    if place is None:
+        return allocated(make, shape, dtype)
+    library = find_library(place.type)
+    return library.on(place, lambda: allocated(library.maker(make), shape, dtype))
 
 
 def zeros(*size: Any, **options: Any) -> Tensor:
@@ -84,11 +104,12 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
         raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     source = input._array
     order = getattr(options.pop("memory_format", None), "name", "preserve_format") if options else "preserve_format"
-    if is_meta(source) and options.get("device") is None:
-        options["device"] = META
+    if type(source) is not array_module.ndarray and options.get("device") is None:
+        options["device"] = device_of(source)
     if not options and order == "preserve_format" and source.flags.c_contiguous:
         return wrap(make(source.shape, source.dtype))
-    array = make(source.shape, dtype_option(function, options.pop("dtype", None)) or source.dtype)
+    wanted = dtype_option(function, options.pop("dtype", None)) or source.dtype
+    array = _on_device(make, source.shape, wanted, options.get("device"))
     if order == "preserve_format" and not source.flags.c_contiguous:
         array = in_memory_order_of(array, source)
     elif order.startswith("channels_last"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.backend.device import blocks, usable_device
+from pullback.backend.device import blocks, device_of, move_array, usable_device
 from pullback.backend.device import device as Device
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.backend.meta_array import as_meta
@@ -22,10 +22,8 @@ _IGNORED = ("layout", "pin_memory", "memory_format")
 
 def wrap(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A new leaf around `array`, on the device that is given or that a `with` block around names."""
-    if device is not None:
-        array = as_meta(array) if usable_device(device).type == "meta" else array
-    elif process.changed and switches.meta_device:
-        array = as_meta(array)
+    if device is not None or (process.changed and switches.new_device is not None):
+        array = put_on(array, switches.new_device if device is None else usable_device(device))
     result = new_tensor(array)
     if process.changed:
         result._note_inference()
@@ -36,13 +34,31 @@ def wrap(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     return result
 
 
+def put_on(array: Any, place: Device) -> Any:
+    """An array on a device: itself where it is there already."""
+    if place.type == "meta":
+        return as_meta(array)
+    return array if device_of(array) == place else move_array(array, place)
+
+
+def made_on(device: Any) -> Device | None:
+    """The device that a creation function is asked for by `device=` or a block around; None for the CPU and "meta"."""
+    if device is None:
+        device = switches.new_device if process.changed else None
+    if device is None:
+        return None
+    place = usable_device(device)
+    return None if place.type in ("cpu", "meta") else place
+
+
 def _enter_block(device: Device) -> None:
     """Begin a block whose tensors are made on a device. What is drawn for tensors without values is put back."""
     from pullback.backend.random import default_generator  # lazy: a program may draw nothing
 
-    is_meta = usable_device(device).type == "meta"
-    drawn = default_generator.get_state() if is_meta else None
-    switches.devices = (*switches.devices, (set_switch("meta_device", is_meta), drawn))
+    place = usable_device(device)
+    drawn = default_generator.get_state() if place.type == "meta" else None
+    former = set_switch("new_device", None if place.type == "cpu" else place)
+    switches.devices = (*switches.devices, (former, drawn))
 
 
 def _leave_block() -> None:
@@ -50,7 +66,7 @@ def _leave_block() -> None:
 
     *outer, (former, drawn) = switches.devices
     switches.devices = tuple(outer)
-    set_switch("meta_device", former)
+    set_switch("new_device", former)
     if drawn is not None:
         default_generator.set_state(drawn)
 

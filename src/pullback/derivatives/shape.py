@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
@@ -27,6 +29,11 @@ def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
 )
 def to_copy(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
+
+
+@linear(node="ToCopyBackward0", out=False, structure="elementwise", aten="_to_copy(input, device=place)")
+def to_device(grad: Tensor, input: Tensor, place: Any, origin: Any) -> Pullback:
+    return wrt(input=F.to_device(grad, origin, place))
 
 
 @non_differentiable(structure="elementwise", aten="_to_copy(input, dtype=dtype)")

@@ -78,9 +78,9 @@ def _recorded_leaf(tensor: Tensor) -> Any:
 
 
 def _zeros_array(array: Any) -> Any:
-    from pullback.backend.array_module import zeros
+    from pullback.backend.array_module import zeros_beside
 
-    return zeros(array.shape, array.dtype)
+    return zeros_beside(array, array.shape, array.dtype)
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:

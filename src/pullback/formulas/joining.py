@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
-from pullback.backend.array_module import zeros
+from pullback.backend.array_module import zeros, zeros_beside
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Shape
+
+
+def _zeros(grads: Any, shape: Shape, dtype: Any) -> Any:
+    """Zeros on the device of a gradient among `grads`."""
+    present = next((grad for grad in grads if grad is not None), None)
+    return new_tensor(zeros(shape, dtype) if present is None else zeros_beside(present._array, shape, dtype))
 
 
 def cat_back(grad: Any, shapes: list[Shape], dtypes: list[Any], dim: int) -> list[Any]:
@@ -16,7 +22,7 @@ def cat_back(grad: Any, shapes: list[Shape], dtypes: list[Any], dim: int) -> lis
     dim %= max(grad.ndim, 1)
     for shape, dtype in zip(shapes, dtypes, strict=True):
         if shape == (0,):
-            results.append(new_tensor(zeros(shape, dtype)))
+            results.append(_zeros([grad], shape, dtype))
             continue
         results.append(F.to_dtype(F.slice_view(grad, dim, start, start + shape[dim], 1), dtype))
         start += shape[dim]
@@ -32,7 +38,7 @@ def split_back(grads: Any, shape: Shape, dtype: Any, split_size: int, dim: int) 
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
     extent = shape[dim]
     if extent == 0:
-        return new_tensor(zeros(shape, dtype))
+        return _zeros(grads, shape, dtype)
     sizes = tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
     return split_with_sizes_back(grads, shape, dtype, sizes, dim)
 
@@ -41,7 +47,7 @@ def split_with_sizes_back(grads: Any, shape: Shape, dtype: Any, split_sizes: Sha
     """The gradient of `split_with_sizes`."""
     parts = []
     for grad, size in zip(grads, split_sizes, strict=True):
-        missing = new_tensor(zeros((*shape[:dim], size, *shape[dim + 1 :]), dtype))
+        missing = _zeros(grads, (*shape[:dim], size, *shape[dim + 1 :]), dtype)
         parts.append(missing if grad is None else grad)
     return F.cat(parts, dim)
 
@@ -51,7 +57,7 @@ def unbind_back(grads: Any, shape: Shape, dtype: Any, dim: int) -> Any:
     if not grads:
         return new_tensor(zeros(shape, dtype))
     part = (*shape[:dim], *shape[dim + 1 :])
-    return F.stack([new_tensor(zeros(part, dtype)) if g is None else g for g in grads], dim)
+    return F.stack([_zeros(grads, part, dtype) if g is None else g for g in grads], dim)
 
 
 def block_diag_back(grad: Any, shapes: list[Shape], dtypes: list[Any]) -> list[Any]:

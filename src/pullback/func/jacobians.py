@@ -84,7 +84,7 @@ def unit_vectors(like: Sequence[Any]) -> list[Any]:
     basis, start = [], 0
     for tensor in like:
         count = tensor._array.size
-        part = zeros(total, count, dtype=tensor.dtype)
+        part = zeros(total, count, dtype=tensor.dtype, device=tensor.device)
         F.fill_(F.diagonal(part if count == total else F.narrow(part, 0, start, count)), 1)
         basis.append(F.reshape(part, (total, *tensor._array.shape)))
         start += count

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import ones
+from pullback.backend.array_module import ones_beside
 from pullback.backend.dtype import float32, float64, scalar_type_name
 from pullback.backend.random import uniform
 from pullback.graph.in_place import in_place
@@ -174,7 +174,7 @@ def rrelu(
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     positive = input._array > 0
-    slopes = ones(input._array.shape, input._array.dtype)
+    slopes = ones_beside(input._array, input._array.shape, input._array.dtype)
     if training:
         low, high = (b if input.dtype is float64 else float(float32.numpy_dtype.type(b)) for b in (lower, upper))
         # Not by uniform's own bounds, whose arithmetic is fused.

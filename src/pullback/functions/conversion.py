@@ -6,7 +6,8 @@ import builtins
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.device import device, usable_device
+from pullback.backend.device import CPU, device, move_array, usable_device
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import (
     TYPE_NAME_TO_DTYPE,
     bfloat16,
@@ -67,6 +68,13 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
         )
     if input._array.dtype.kind == "W" or (input._array.itemsize == 1 and input._array.dtype.kind in "fV"):
         raise TypeError(f"Got unsupported ScalarType {scalar_type_name(input._array.dtype)}")
+    if isinstance(input._array, DeviceArray):
+        if not force:
+            raise TypeError(
+                f"can't convert {input.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                "memory first."
+            )
+        return move_array(input._array, CPU)
     return input._array
 
 
@@ -84,7 +92,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if isinstance(given, (Tensor, dtype)) and (given.dtype if isinstance(given, Tensor) else given) is input.dtype:
             return input
     wanted, copy, place = _parse_to(args, kwargs)
-    if place is not None and place.type != input.device.type:
+    if place is not None and place != input.device and not _is_same_place(place, input.device):
         return _move(input, place, wanted)
     order = format_name(kwargs.get("memory_format")) or "preserve_format"
     result = input if wanted is None or wanted is input.dtype else convert(input, wanted)
@@ -113,9 +121,17 @@ def _move(input: Tensor, place: device, wanted: dtype | None) -> Tensor:
             "Cannot copy out of meta tensor; no data! Make the tensor anew with empty_like(tensor, device='cpu'), or a "
             "module with Module.to_empty(), and then fill it."
         )
+    if place.type != "meta":
+        moved = G.to_device(input, place, input.device)
+        return moved if wanted is None or wanted is input.dtype else convert(moved, wanted)
     moved = G.alias(input) if wanted is None else convert(input, wanted)
     moved._array = empty_meta(moved._array)
     return moved
+
+
+def _is_same_place(place: device, other: device) -> builtins.bool:
+    """Whether two devices are one: a device without a number is the CPU, or any of its type."""
+    return place.type == other.type and (place.index is None or other.index is None or place.type == "cpu")
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool, device | None]:
@@ -178,13 +194,13 @@ def dequantize(input: Tensor) -> Tensor:
 
 def method_cpu(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
-    return to(input, "cpu") if input.is_meta else input
+    return to(input, "cpu") if input.device.type != "cpu" else input
 
 
 def method_cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor on a GPU, of which this build has none."""
-    usable_device("cuda")
-    return input
+    """The tensor on a GPU."""
+    given = args[0] if args else kwargs.get("device")
+    return to(input, "cuda" if given is None else given)
 
 
 def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
@@ -261,7 +277,8 @@ def cdouble(input: Tensor, memory_format: Any = None) -> Tensor:
 
 def get_device(input: Tensor) -> Any:
     """The number of the device, -1 on the CPU."""
-    return -1
+    place = input.device
+    return -1 if place.type in ("cpu", "meta") else place.index
 
 
 def is_complex(input: Tensor) -> Any:

@@ -101,7 +101,7 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
         name = scalar_type_name(input._array.dtype)
         raise RuntimeError(f"result type Float can't be cast to the desired output type {name}: dropout needs floats")
     if p == 1:
-        return _combined(G.mul, input, zeros((), dtype=input.dtype), inplace)
+        return _combined(G.mul, input, zeros((), dtype=input.dtype, device=input.device), inplace)
     noise = _noise(input, p, feature=feature, scaled=not alpha)
     if not alpha:
         return _combined(G.mul, input, noise, inplace)
@@ -130,7 +130,7 @@ def _drawn_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
 def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
     """Draw one factor for each sample and channel, shaped to broadcast."""
     sizes = input._array.shape
-    return _filled(empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype), p, scaled)
+    return _filled(empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype, device=input.device), p, scaled)
 
 
 def _filled(noise: Tensor, p: float, scaled: bool) -> Tensor:

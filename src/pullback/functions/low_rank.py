@@ -39,7 +39,7 @@ def _range_basis(A: Any, count: int, steps: int) -> Any:
     """An orthonormal basis of what A makes of random vectors, sharpened by `steps` of power iteration."""
     from pullback.functions.random import randn  # lazy: random numbers are needed by few
 
-    sample = randn(A._array.shape[-1], count, dtype=A.dtype)
+    sample = randn(A._array.shape[-1], count, dtype=A.dtype, device=A.device)
     basis = G.linalg_qr(P.matmul(A, sample))[0]
     for _ in range(steps):
         other = G.linalg_qr(P.matmul(_adjoint(A), basis))[0]

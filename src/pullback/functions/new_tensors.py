@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback import creation
+from pullback.backend.array_module import ndarray
 from pullback.modes.interception import overridable
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -13,7 +14,7 @@ from pullback.tensor.tensor import Tensor
 def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
     if options.get("dtype") is None:
         options["dtype"] = input.dtype
-    if options.get("device") is None and input.is_meta:
+    if options.get("device") is None and type(input._array) is not ndarray:
         options["device"] = input.device
     return options
 

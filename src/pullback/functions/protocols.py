@@ -146,7 +146,7 @@ def plain_repr(
         grad_fn_name=None if node is None else node.name().rpartition("::")[2],
         invalid_grad_fn=invalid,
         tangent=tangent,
-        device=self.device.type,
+        device=str(self.device),
         class_name="tensor" if plain else kind.__name__,
         contents=tensor_contents,
     )

@@ -81,7 +81,7 @@ def _fractions(name: str, input: Any, q: Any) -> Any:
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-        return tensor(q, dtype=input.dtype)
+        return tensor(q, dtype=input.dtype, device=input.device)
     given: Any = q
     if given.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")

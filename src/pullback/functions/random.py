@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.backend import random as draw
-from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name
+from pullback.backend.dtype import default_float, from_numpy_dtype, int64, is_float_or_complex, scalar_type_name
 from pullback.backend.meta_array import is_meta
 from pullback.backend.random import Generator
-from pullback.creation import _sizes, empty_like, wrap
-from pullback.creation.options import dtype_option
+from pullback.creation import _sizes, empty, empty_like, wrap
+from pullback.creation.options import dtype_option, made_on
 from pullback.errors import not_a_bool, wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.graph.basic_nodes import attach_unimplemented
@@ -43,6 +43,21 @@ def _made(name: str, array: Any, options: dict[str, Any]) -> Tensor:
     return result if out is None else write_out(name, out, result)
 
 
+def _drawn(shape: tuple[int, ...], dtype: Any, options: dict[str, Any], draw_on_cpu: Any, fill: Any) -> Any:
+    """New numbers on the device that is asked for: on another than the CPU memory is filled there."""
+    place = made_on(options.get("device"))
+    if place is None:
+        return draw_on_cpu()
+    array = empty(shape, dtype=from_numpy_dtype(dtype), device=place)._array
+    fill(array)
+    return array
+
+
+def _is_plain(options: dict[str, Any]) -> bool:
+    """Whether numbers are asked for on the CPU, in the default dtype."""
+    return not options and not (process.changed and switches.new_device is not None)
+
+
 def _shape(size: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, ...]:
     return _sizes(_one(options.pop("size")) if "size" in options else size)
 
@@ -61,11 +76,19 @@ def rand(*size: Any, **options: Any) -> Tensor:
     >>> pullback.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
-    if not options:
+    if _is_plain(options):
         return wrap(draw.uniform(_sizes(size), default_float()))
     shape = _shape(size, options)
     dtype = dtype_option("rand", options.get("dtype"), options.get("out")) or default_float()
-    return _made("rand", draw.uniform(shape, dtype, generator=options.get("generator")), options)
+    generator = options.get("generator")
+    array = _drawn(
+        shape,
+        dtype,
+        options,
+        lambda: draw.uniform(shape, dtype, generator=generator),
+        lambda made: draw.uniform_(made, generator=generator),
+    )
+    return _made("rand", array, options)
 
 
 @draws("size")
@@ -78,13 +101,21 @@ def randn(*size: Any, **options: Any) -> Tensor:
     >>> pullback.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    if not options:
+    if _is_plain(options):
         return wrap(draw.normal(_sizes(size), default_float()))
     shape = _shape(size, options)
     dtype = dtype_option("randn", options.get("dtype"), options.get("out")) or default_float()
     if not is_float_or_complex(dtype):
         raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{options['dtype']}'")
-    return _made("randn", draw.normal(shape, dtype, generator=options.get("generator")), options)
+    generator = options.get("generator")
+    array = _drawn(
+        shape,
+        dtype,
+        options,
+        lambda: draw.normal(shape, dtype, generator=generator),
+        lambda made: draw.normal_(made, generator=generator),
+    )
+    return _made("randn", array, options)
 
 
 @draws("size")
@@ -109,10 +140,13 @@ def randint(*args: Any, **options: Any) -> Tensor:
     shape = _sizes(_one(size))
     dtype = as_numpy_dtype(options.get("dtype"))
     generator = options.get("generator")
-    array = (
-        draw.randint(as_int(low), as_int(high), shape, generator=generator)
-        if dtype is None
-        else draw.randint(as_int(low), as_int(high), shape, dtype, generator)
+    wanted = int64.numpy_dtype if dtype is None else dtype
+    array = _drawn(
+        shape,
+        wanted,
+        options,
+        lambda: draw.randint(as_int(low), as_int(high), shape, wanted, generator),
+        lambda made: draw.random_(made, as_int(low), as_int(high), generator),
     )
     return _made("randint", array, options)
 

@@ -43,7 +43,7 @@ def segment_reduce(
     rows = G.reshape(data, (math.prod(shape[: at + 1]), *inner))
     flat = G.reshape(lengths, (-1,))
     start = _START[reduce] if initial is None else initial
-    result = full((counts.size, *inner), start, dtype=data.dtype)
+    result = full((counts.size, *inner), start, dtype=data.dtype, device=data.device)
     places = repeat_interleave(flat)
     if reduce in ("sum", "mean"):
         reduced = G.index_add(result, 0, places, rows)
@@ -58,4 +58,4 @@ def segment_reduce(
 def _divisors(lengths: Tensor, data: Tensor, initial: Any, inner_dims: int) -> Tensor:
     """The number of elements of each segment; an empty one divides by zero, unless there is an initial value."""
     values = [max(n, 1) if initial is not None else n for n in lengths._array.tolist()]
-    return G.reshape(tensor(values, dtype=data.dtype), (-1, *(1,) * inner_dims))
+    return G.reshape(tensor(values, dtype=data.dtype, device=data.device), (-1, *(1,) * inner_dims))

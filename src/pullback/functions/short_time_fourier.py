@@ -111,7 +111,7 @@ def _widened(window: Any, n_fft: int) -> Any:
 
 def _rectangle(signal: Any, size: int) -> Tensor:
     """The window that changes nothing. It does not depend on the signal, so it is not batched with it."""
-    return ones(size, dtype=from_numpy_dtype(real_of(signal._array.dtype)))
+    return ones(size, dtype=from_numpy_dtype(real_of(signal._array.dtype)), device=signal.device)
 
 
 def istft(

@@ -219,12 +219,12 @@ _FAMILIES = {
         unique UniqueNode unique_consecutive UniqueConsecutiveBackward0 bincount histc
     """,
     "shape": """
-        clone CloneBackward0 copy_to CopyToNode contiguous_copy ContiguousCopyNode to_copy ToCopyBackward0 to_integer
-        copy copy_ CopyNode zeros_in_shape zeros_in_shape_of alias AliasBackward0 view ViewBackward0 unsafe_view
-        UnsafeViewBackward0 expand ExpandBackward0 transpose TransposeBackward0 permute PermuteBackward0 t TBackward0
-        unsqueeze UnsqueezeBackward0 squeeze SqueezeBackward0 squeeze_dim SqueezeDimNode squeeze_dims SqueezeDimsNode
-        diagonal DiagonalBackward0 unfold UnfoldBackward0 as_strided AsStridedBackward0 view_as_real
-        ViewAsRealBackward0 view_as_complex ViewAsComplexBackward0
+        clone CloneBackward0 copy_to CopyToNode contiguous_copy ContiguousCopyNode to_copy ToCopyBackward0 to_device
+        ToDeviceNode to_integer copy copy_ CopyNode zeros_in_shape zeros_in_shape_of alias AliasBackward0 view
+        ViewBackward0 unsafe_view UnsafeViewBackward0 expand ExpandBackward0 transpose TransposeBackward0 permute
+        PermuteBackward0 t TBackward0 unsqueeze UnsqueezeBackward0 squeeze SqueezeBackward0 squeeze_dim SqueezeDimNode
+        squeeze_dims SqueezeDimsNode diagonal DiagonalBackward0 unfold UnfoldBackward0 as_strided AsStridedBackward0
+        view_as_real ViewAsRealBackward0 view_as_complex ViewAsComplexBackward0
     """,
     "softmaxes": """
         softmax SoftmaxBackward0 log_softmax LogSoftmaxBackward0 logsumexp LogsumexpBackward0

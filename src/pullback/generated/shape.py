@@ -11,11 +11,11 @@ from pullback.kernels.shape import (
     contiguous_copy as contiguous_copy_kernel, copy as copy_kernel, copy_to as copy_to_kernel,
     diagonal as diagonal_kernel, expand as expand_kernel, permute as permute_kernel, reshape as reshape_kernel,
     squeeze as squeeze_kernel, squeeze_dim as squeeze_dim_kernel, squeeze_dims as squeeze_dims_kernel, t as t_kernel,
-    to_copy as to_copy_kernel, to_dtype as to_dtype_kernel, to_integer as to_integer_kernel,
-    transpose as transpose_kernel, unfold as unfold_kernel, unsafe_view as unsafe_view_kernel,
-    unsqueeze as unsqueeze_kernel, view as view_kernel, view_as_complex as view_as_complex_kernel,
-    view_as_real as view_as_real_kernel, zeros_in_shape as zeros_in_shape_kernel,
-    zeros_in_shape_of as zeros_in_shape_of_kernel,
+    to_copy as to_copy_kernel, to_device as to_device_kernel, to_dtype as to_dtype_kernel,
+    to_integer as to_integer_kernel, transpose as transpose_kernel, unfold as unfold_kernel,
+    unsafe_view as unsafe_view_kernel, unsqueeze as unsqueeze_kernel, view as view_kernel,
+    view_as_complex as view_as_complex_kernel, view_as_real as view_as_real_kernel,
+    zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import (
     as_strided_back as as_strided_back_kernel, complex_from_pairs as complex_from_pairs_kernel,
@@ -139,6 +139,37 @@ def to_copy(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_input_dtype = input._array.dtype
     return finish("to_copy", result, (input, dtype)) if process.finishing else result
+
+
+class ToDeviceNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "to_device"
+    shown = "ToCopyBackward0"
+    value_names = ("place", "origin")
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (to_device_kernel(grads[0], self.saved_origin, self.saved_place),)
+
+
+def to_device(input: Tensor, place: Any, origin: Any) -> Tensor:
+    """The same values in the memory of the device `place`; those of `input` are in that of `origin`."""
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("to_device", (input, place, origin))) is not PROCEED:
+            return taken
+    try:
+        computed: Any = to_device_kernel(input._array, place, origin)
+    except Exception as error:
+        raise refuse("to_device", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records):
+        node: Any = new_node(ToDeviceNode)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_place = place
+        node.saved_origin = origin
+    return finish("to_device", result, (input, place, origin)) if process.finishing else result
 
 
 def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pullback.backend.array_module import zeros
-from pullback.backend.device import CPU, device
+from pullback.backend.device import CPU, device, move_array
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.typing import Array, DType, Shape
 
@@ -11,9 +11,10 @@ from pullback.typing import Array, DType, Shape
 class InputMetadata:
     """Shape and type of one gradient that flows into a node. (No dataclass: a frozen one takes twice as long to make.)"""
 
-    __slots__ = ("any_dtype", "numpy_dtype", "shape")
+    __slots__ = ("any_dtype", "device", "numpy_dtype", "shape")
 
-    def __init__(self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False) -> None:
+    def __init__(self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False, device: device = CPU) -> None:
+        self.device = device
         self.shape = shape
         self.numpy_dtype = numpy_dtype
         self.any_dtype = any_dtype
@@ -22,10 +23,6 @@ class InputMetadata:
     @property
     def dtype(self) -> dtype:
         return from_numpy_dtype(self.numpy_dtype)
-
-    @property
-    def device(self) -> device:
-        return CPU
 
     @property
     def is_nested_tensor(self) -> bool:
@@ -37,4 +34,5 @@ class InputMetadata:
 
     def zeros(self) -> Array:
         """The gradient of an output that nothing used."""
-        return zeros(self.shape, self.numpy_dtype)
+        made = zeros(self.shape, self.numpy_dtype)
+        return made if self.device is CPU else move_array(made, self.device)

@@ -12,7 +12,7 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 def metadata_of(results: Sequence[Tensor]) -> tuple[InputMetadata, ...]:
     """What a node of several outputs remembers of each."""
-    return tuple([InputMetadata(r._array.shape, r._array.dtype) for r in results])
+    return tuple([InputMetadata(r._array.shape, r._array.dtype, device=r.device) for r in results])
 
 
 def zero_grad_array(node: Node, index: int) -> Any:

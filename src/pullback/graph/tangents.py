@@ -161,9 +161,9 @@ def zeros_like_input(tensor: Any) -> Any:
 
 
 def _zeros(tensor: Tensor) -> Any:
-    from pullback.backend.array_module import zeros
+    from pullback.backend.array_module import zeros_beside
 
-    return zeros(tensor._array.shape, tensor._array.dtype)
+    return zeros_beside(tensor._array, tensor._array.shape, tensor._array.dtype)
 
 
 def conjugate(tensor: Any) -> Any:

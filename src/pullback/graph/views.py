@@ -22,7 +22,15 @@ from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import SavedOutput, forward_name
 from pullback.graph.source_lines import freed
-from pullback.kernels.strided import Geometry, gather_strided, geometry_of, overwrite_strided, scatter_strided
+from pullback.kernels.scattering import as_positions
+from pullback.kernels.strided import (
+    Geometry,
+    element_positions,
+    gather_strided,
+    geometry_of,
+    overwrite_strided,
+    scatter_strided,
+)
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.autograd_extra import (
     CUSTOM_FUNCTION,
@@ -346,10 +354,10 @@ class AsStridedBackward0(Node):
 
     def _sum_overlapping(self, grad: Any) -> Any:
         """The gradient of the base where the view sees elements several times: their gradients add up."""
-        seen, own = self.view_geometry.positions(), self.base_geometry.positions()
+        seen, own = element_positions(self.view_geometry), element_positions(self.base_geometry)
         flat = grad.new_zeros(1 + max(int(seen.max()), int(own.max())))
-        summed = flat.put(new_tensor(seen), grad.reshape(-1), True)
-        return summed.take(new_tensor(own)).reshape(self.base_geometry.shape)
+        summed = flat.put(new_tensor(as_positions(seen, grad._array)), grad.reshape(-1), True)
+        return summed.take(new_tensor(as_positions(own, grad._array))).reshape(self.base_geometry.shape)
 
 
 def _view_edge_of_property(view: Tensor, info: ViewInfo) -> Edge | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name, widen_half
 from pullback.backend.halves import cast_half
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dims, DType
 
 _BLOCK = 128
@@ -101,6 +101,7 @@ def add_in_place(total: Array, value: Array) -> Array:
     return total
 
 
+@by_device
 def accurate_sum(input: Array, axes: tuple[int, ...], keepdim: bool) -> Any:
     """Sum with an error that grows slowly with the count.
 
@@ -140,6 +141,7 @@ def _sum_flat(input: Array, ndim: int) -> Any:
     return total.reshape((1,) * ndim) if ndim else total
 
 
+@by_device
 def contiguous(result: Any) -> Any:
     """The result in C order, which NumPy does not give to reductions of transposed arrays."""
     return result if result.flags.c_contiguous else np.ascontiguousarray(result)

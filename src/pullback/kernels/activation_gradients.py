@@ -10,7 +10,7 @@ from pullback.kernels.clamping import _select, drop_where, keep_where
 from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.softmaxes import log_softmax_grad, softmax_grad
 from pullback.kernels.special import erf
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Scalar
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -121,11 +121,13 @@ def leaky_relu_backward(output_grad: Array, input: Array, negative_slope: Scalar
     return _select(input > 0, output_grad, output_grad * negative_slope)
 
 
+@by_device
 def softmax_backward_data(output_grad: Array, output: Array, dim: Dim) -> Array:
     """The gradient of softmax."""
     return softmax_grad(output_grad, output, dim)
 
 
+@by_device
 def log_softmax_backward_data(output_grad: Array, output: Array, dim: Dim) -> Array:
     """The gradient of log_softmax."""
     return log_softmax_grad(output_grad, output, dim)

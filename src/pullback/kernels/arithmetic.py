@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import inverse_order
 from pullback.backend.halves import cast_half
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _with_number
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Scalar
 
 
@@ -41,7 +42,7 @@ def _in_order_of_operands(array: Array, operands: Sequence[Array]) -> Array:
             if steps is not None:
                 place = at + 1
         order.insert(place, dim)
-    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+    return np.ascontiguousarray(array.transpose(order)).transpose(inverse_order(order))
 
 
 @native
@@ -83,16 +84,19 @@ def mul(input: Array, other: Array | Scalar) -> Array:
     return input * other if input.dtype.itemsize != 2 else _with_number(np.multiply, input, other)
 
 
+@by_device
 def add_scalar(input: Array, other: Scalar) -> Array:
     """Add a number."""
     return add(input, other)
 
 
+@by_device
 def sub_scalar(input: Array, other: Scalar) -> Array:
     """Subtract a number."""
     return sub(input, other)
 
 
+@by_device
 def mul_scalar(input: Array, other: Scalar) -> Array:
     """Multiply by a number."""
     return mul(input, other)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import add_short_rows, has_short_rows, largest_along, widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 # Scores at a time; they stay in the cache.
@@ -101,6 +101,7 @@ def attention_back(
     return first, second, third
 
 
+@by_device
 def attention_allowed(query: Array, key: Array, attn_mask: Array | None, is_causal: bool) -> Array:
     """One where a query may see a key, else zero, shaped to broadcast against the scores."""
     allowed: Array = np.tri(query.shape[2], key.shape[2], dtype=bool) if is_causal else np.ones((1, 1), bool)
@@ -109,6 +110,7 @@ def attention_allowed(query: Array, key: Array, attn_mask: Array | None, is_caus
     return allowed.astype(query.dtype)
 
 
+@by_device
 def attention_bias(query: Array, key: Array, attn_mask: Array | None, is_causal: bool) -> Array:
     """What is added to the scores; a large negative number, not an infinite one, where a key may not be seen."""
     allowed = attention_allowed(query, key, attn_mask, is_causal)

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.halves import cast_half
 from pullback.kernels.accumulation import add_short_rows, add_up, has_short_rows, widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, DType, Shape
 
 
@@ -45,5 +45,6 @@ def sum_to_like(grad: Any, shape: Shape, dtype: DType) -> Any:
     return summed if summed.dtype == dtype else cast_array(summed, dtype)
 
 
+@by_device
 def broadcast_to(input: Array, size: Shape) -> Array:
     return np.broadcast_to(input, size)

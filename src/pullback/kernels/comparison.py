@@ -10,6 +10,7 @@ from pullback.backend.array_module import parts
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import FLOAT32, cast_half
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import by_device
 from pullback.typing import Array, Scalar
 
 _EXACT = 2048
@@ -60,21 +61,25 @@ def ge(input: Array, other: Array | Scalar) -> Array:
     return _compared(np.greater_equal, input, other)
 
 
+@by_device
 def isnan(input: Array) -> Array:
     """Whether elements are not a number."""
     return np.zeros(input.shape, bool) if input.dtype.kind in "biu" else np.isnan(input)
 
 
+@by_device
 def isinf(input: Array) -> Array:
     """Whether elements are infinite."""
     return np.zeros(input.shape, bool) if input.dtype.kind in "biu" else np.isinf(input)
 
 
+@by_device
 def isfinite(input: Array) -> Array:
     """Whether elements are finite."""
     return np.ones(input.shape, bool) if input.dtype.kind in "biu" else np.isfinite(input)
 
 
+@by_device
 def isposinf(input: Array) -> Array:
     """Whether elements are positive infinity."""
     if input.dtype.kind == "c":
@@ -82,6 +87,7 @@ def isposinf(input: Array) -> Array:
     return np.equal(input, np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
 
 
+@by_device
 def isneginf(input: Array) -> Array:
     """Whether elements are negative infinity."""
     if input.dtype.kind == "c":
@@ -89,6 +95,7 @@ def isneginf(input: Array) -> Array:
     return np.equal(input, -np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
 
 
+@by_device
 def isreal(input: Array) -> Array:
     """Whether elements have no imaginary part."""
     return np.equal(parts(input)[1], 0) if input.dtype.kind in "cW" else np.ones(input.shape, bool)

@@ -8,7 +8,7 @@ from pullback.backend.array_module import parts
 from pullback.backend.dtype import complex_of, scalar_type_name
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.rounding import sign
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 
@@ -19,6 +19,7 @@ def abs(input: Array) -> Array:
     return np.abs(input)
 
 
+@by_device
 def angle(input: Array) -> Array:
     """The angle of a complex number; of a real one 0 or pi, and nan of nan."""
     if input.dtype.kind == "c":
@@ -43,6 +44,7 @@ def conj_physical(input: Array) -> Array:
     return input.copy() if input.dtype.kind == "b" else np.conjugate(input)
 
 
+@by_device
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from magnitudes and angles."""
     if abs.dtype.itemsize == 2:

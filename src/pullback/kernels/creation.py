@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import memory_order, restride
+from pullback.backend.array_module import inverse_order, memory_order, restride
 from pullback.backend.dtype import (
     default_complex,
     default_float,
@@ -301,7 +301,7 @@ def permuted_array(size: Shape, order: tuple[int, ...], dtype: DType) -> Array:
             )
     if len(set(order)) != len(order):
         raise RuntimeError(f"Duplicate dim not allowed: physical_layout {list(order)}")
-    return np.empty([size[d] for d in order], dtype).transpose(np.argsort(order))
+    return np.empty([size[d] for d in order], dtype).transpose(inverse_order(order))
 
 
 def channels_last_array(array: Array) -> Array:
@@ -313,4 +313,4 @@ def channels_last_array(array: Array) -> Array:
 def in_memory_order_of(array: Array, source: Array) -> Array:
     """The values of `array`, its dimensions in memory in the order of those of `source`."""
     order = memory_order(source)
-    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+    return np.ascontiguousarray(array.transpose(order)).transpose(inverse_order(order))

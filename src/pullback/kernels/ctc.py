@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback.native import by_device
 from pullback.typing import Array
 
 
+@by_device
 def ctc_loss(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int = 0,
     zero_infinity: bool = False,
@@ -28,6 +30,7 @@ def ctc_loss(
     return loss.astype(log_probs.dtype)
 
 
+@by_device
 def ctc_loss_grad(
     input: Array, log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, losses: Array,
     blank: int, zero_infinity: bool,

@@ -18,7 +18,7 @@ from pullback.kernels.matrix_checks import (
     _require_matrix,
     _require_square,
 )
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 _NOT_POSITIVE = (
@@ -27,6 +27,7 @@ _NOT_POSITIVE = (
 )
 
 
+@by_device
 def linalg_cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """L of A = L L^H (or its adjoint), and the order of the first minor that is not positive, 0 if all are."""
     _require_square("linalg.cholesky", A)
@@ -37,6 +38,7 @@ def linalg_cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = Fa
     return L, info
 
 
+@by_device
 def cholesky(input: Array, upper: bool = False) -> Array:
     """As linalg.cholesky, under the older name."""
     _require_square("cholesky", input)
@@ -45,6 +47,7 @@ def cholesky(input: Array, upper: bool = False) -> Array:
     return L
 
 
+@by_device
 def check_cholesky(info: Array) -> None:
     """Raise if a factorization by linalg.cholesky failed."""
     _raise_for_info("linalg.cholesky", info, _NOT_POSITIVE)
@@ -81,6 +84,7 @@ def _cholesky_by_columns(A: Array) -> tuple[Array, Array]:
     return L.reshape(A.shape), _as_info(info, A.shape[:-2])
 
 
+@by_device
 def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """Q with orthonormal columns and R upper triangular of A = QR; Q is empty in mode "r"."""
     if mode not in ("reduced", "r", "complete"):
@@ -109,6 +113,7 @@ def _empty_qr(A: Array, mode: str) -> tuple[Array, Array]:
     return Q, R
 
 
+@by_device
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as reflectors: R above the diagonal, the reflectors below it, and their factors."""
     if input.ndim < 2:
@@ -120,6 +125,7 @@ def geqrf(input: Array) -> tuple[Array, Array]:
     return _by_columns(reflectors.swapaxes(-1, -2)), tau
 
 
+@by_device
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """U, S and Vh of A = U diag(S) Vh, the singular values in descending order."""
     if driver is not None:
@@ -134,6 +140,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     return _by_columns(U), S, _by_columns(Vh)
 
 
+@by_device
 def singular_values(A: Array) -> Array:
     """The singular values alone, in descending order."""
     _check_svd(A)
@@ -162,6 +169,7 @@ def _svd_failed(A: Array) -> LinAlgError:
     )
 
 
+@by_device
 def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and the eigenvectors of Hermitian matrices, of which one triangle is read."""
     _require_square("linalg.eigh", A)
@@ -175,6 +183,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     return L, _by_columns(V)
 
 
+@by_device
 def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices alone, ascending."""
     _require_square("linalg.eigh", A)
@@ -187,6 +196,7 @@ def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
         return np.full(A.shape[:-1], np.nan, real_of(A.dtype))
 
 
+@by_device
 def linalg_eig(A: Array) -> tuple[Array, Array]:
     """The eigenvalues and the eigenvectors of square matrices, always complex."""
     _check_eig("linalg.eig", A)
@@ -197,6 +207,7 @@ def linalg_eig(A: Array) -> tuple[Array, Array]:
     return L.astype(wide, copy=False), _by_columns(V.astype(wide, copy=False))
 
 
+@by_device
 def eigenvalues(A: Array) -> Array:
     """The eigenvalues of square matrices alone, always complex."""
     _check_eig("linalg.eigvals", A)
@@ -222,6 +233,7 @@ def depends_on_phase(diagonal: Array) -> bool:
     return not np.allclose(diagonal.imag, 0, rtol=1e-2, atol=1e-2)
 
 
+@by_device
 def identity_like(input: Array) -> Array:
     """The identity (of a wide or tall matrix: ones on the diagonal) in the shape and dtype of `input`."""
     identity: Array = np.eye(*input.shape[-2:], dtype=input.dtype)

@@ -7,12 +7,14 @@ import math
 import numpy as np
 
 from pullback.kernels.accumulation import widened
+from pullback.native import by_device
 from pullback.typing import Array, Shape
 
 # Differences at a time; they stay in the cache.
 _CHUNK = 2**20
 
 
+@by_device
 def cdist_forward(x1: Array, x2: Array, p: float) -> Array:
     """The p-norm distances of each row of (*, P, M) from each of (*, R, M): (*, P, R)."""
     a, b = widened(x1), widened(x2)
@@ -52,6 +54,7 @@ def euclidean_dist(x1: Array, x2: Array) -> Array:
     return np.sqrt(squares, out=squares).astype(x1.dtype, copy=False)
 
 
+@by_device
 def pdist_forward(input: Array, p: float) -> Array:
     """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
     first, second = np.triu_indices(len(input), 1)
@@ -59,6 +62,7 @@ def pdist_forward(input: Array, p: float) -> Array:
     return _norms(x[first] - x[second], p).astype(input.dtype, copy=False)
 
 
+@by_device
 def pair_rows(input: Array, which: int) -> Array:
     """The first (0) or second (1) row of each pair of rows, as indices."""
     return np.asarray(np.triu_indices(len(input), 1)[which])

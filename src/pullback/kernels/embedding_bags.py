@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import check_rows
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 
@@ -55,6 +55,7 @@ def _maxima(rows: Array, indices: Array, owner: Array, bags: int) -> tuple[Array
     return best, chosen
 
 
+@by_device
 def put_rows(input: Array, indices: Array, rows: int) -> Array:
     """A table of `rows` with each element of (bags, width) added at the row that `indices` of the same shape names."""
     width = input.shape[1]

@@ -7,7 +7,7 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.sparse_array import SparseArray
 from pullback.kernels.accumulation import widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 # Rows that occur more often than this are few, so that summing each on its own costs little.
@@ -25,6 +25,7 @@ def embedding(
     return np.take(weight, indices, 0)
 
 
+@by_device
 def embedding_gradient(
     input: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Array:
@@ -70,6 +71,7 @@ def embedding_back(input: Array, indices: Array, rows: int, padding_idx: int, sc
     return add_rows(grads, flat, rows)
 
 
+@by_device
 def add_rows(values: Array, indices: Array, rows: int) -> Array:
     """A table of zeros to whose rows `values` are added; repeated rows add up."""
     wide = widened(values)
@@ -117,6 +119,7 @@ def embedding_take(input: Array, indices: Array, padding_idx: int, scale_grad_by
     return chosen
 
 
+@by_device
 def renormalized_rows(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
     """The table with those of the rows at `indices` whose norm is above `max_norm` scaled down to it."""
     result = weight.copy()

@@ -8,13 +8,14 @@ import numpy as np
 
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special_evaluation import _through_float64
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Scalar
 
 _MANY = 256
 """Elements for which two more passes are worth it."""
 
 
+@by_device
 def pow(input: Array, exponent: Array) -> Array:
     """Raise to powers given by a tensor."""
     if input.dtype.kind in "iu":
@@ -46,6 +47,7 @@ def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
     return _integer_power(input, exponent) if kind in "iu" else _real_power(input, exponent)
 
 
+@by_device
 def pow_base(exponent: Array, input: Array | Scalar) -> Array:
     """Raise a number to powers given by a tensor."""
     if exponent.dtype.kind in "iu":

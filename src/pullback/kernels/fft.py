@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 
 _FORWARD: dict[str, Any] = {"none": "backward", "sqrt": "ortho", "count": "forward"}
 _INVERSE: dict[str, Any] = {"none": "forward", "sqrt": "ortho", "count": "backward"}
 
 
+@by_device
 def fft_c2c(input: Array, dim: Shape, scale: str, forward: bool) -> Array:
     """The transform of complex numbers, or its inverse."""
     if not dim or input.size == 0:
@@ -23,6 +25,7 @@ def fft_c2c(input: Array, dim: Shape, scale: str, forward: bool) -> Array:
     return _back(_along_each(function, _innermost(input, dim), _last(dim), norms[scale]), dim)
 
 
+@by_device
 def fft_r2c(input: Array, dim: Shape, scale: str, onesided: bool) -> Array:
     """The transform of real numbers; one-sided without the conjugate half of the last of the dimensions."""
     norm = _FORWARD[scale]
@@ -30,6 +33,7 @@ def fft_r2c(input: Array, dim: Shape, scale: str, onesided: bool) -> Array:
     return _back(_along_each(np.fft.fft, half, _last(dim)[:-1], norm), dim)
 
 
+@by_device
 def fft_c2r(input: Array, dim: Shape, scale: str, last_size: int) -> Array:
     """The inverse of the one-sided transform of `last_size` real numbers along the last of the dimensions."""
     norm = _INVERSE[scale]
@@ -61,6 +65,7 @@ def _back(result: Array, dim: Shape) -> Array:
     return result if _are_last(result, dim) else np.moveaxis(result, _last(dim), dim)
 
 
+@by_device
 def doubled_inside(input: Array, dim: int, count: int) -> Array:
     """Twice the `count` elements after the first along `dim`: those that stand for their conjugates too."""
     result = np.array(input)
@@ -68,6 +73,7 @@ def doubled_inside(input: Array, dim: int, count: int) -> Array:
     return result
 
 
+@by_device
 def fft_frequencies(n: int, d: float, dtype: DType, onesided: bool) -> Array:
     """The frequencies of a transform of `n` points at distance `d`, the negative ones last or left out."""
     half = (n - 1) // 2 + 1
@@ -78,6 +84,7 @@ def fft_frequencies(n: int, d: float, dtype: DType, onesided: bool) -> Array:
     return (counts.astype(dtype) * dtype.type(1.0 / (n * d))).astype(dtype)
 
 
+@by_device
 def overlap_add(input: Array, step: int) -> Array:
     """Sum frames (..., frame, position) where they overlap, each `step` after the one before."""
     *batch, frames, size = input.shape
@@ -92,6 +99,7 @@ def overlap_add(input: Array, step: int) -> Array:
     return flat[..., : (frames - 1) * step + size]
 
 
+@by_device
 def check_envelope(input: Array, call: str) -> Array:
     """The smallest magnitude of summed windows, which must not vanish. (A kernel, so that batches are checked too.)"""
     smallest = np.min(np.abs(input)) if input.size else np.ones(())

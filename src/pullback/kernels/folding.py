@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.windows import add_windows, pad_with, window_counts, window_view
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 
@@ -35,6 +35,7 @@ def col2im(
     return np.ascontiguousarray(total[(..., *crop)])
 
 
+@by_device
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     """(*, C * r**2, H, W) as (*, C, H * r, W * r)."""
     r = upscale_factor
@@ -56,6 +57,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     return dealt.reshape(*lead, channels // (r * r), height * r, width * r)
 
 
+@by_device
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     """The inverse of `pixel_shuffle`."""
     r = downscale_factor

@@ -15,6 +15,7 @@ import numpy as np
 from pullback.backend import random as draw
 from pullback.kernels.special_evaluation import _branch, _elementwise
 from pullback.kernels.special_gamma import digamma
+from pullback.native import by_device
 from pullback.typing import Array
 
 # log(gradient) = p / q for a gamma sample, with powers of log(x / alpha) down and of log(alpha) across.
@@ -66,11 +67,13 @@ _BETA_DENOMINATOR = (
 )
 
 
+@by_device
 def standard_gamma(input: Array, generator: Any = None) -> Array:
     """Draw samples of gamma distributions with rate 1 and the concentrations in `input`."""
     return draw.standard_gamma(np.asarray(input), generator)
 
 
+@by_device
 def standard_gamma_grad(input: Array, output: Array) -> Array:
     """Compute the derivative of gamma samples `output` with respect to their concentrations `input`."""
     return _elementwise(_gamma_gradient, np.asarray(input), np.asarray(output))
@@ -81,6 +84,7 @@ def sample_dirichlet(input: Array, generator: Any = None) -> Array:
     return draw.dirichlet(input, generator)
 
 
+@by_device
 def dirichlet_grad(input: Array, alpha: Array, total: Array) -> Array:
     """Compute the derivative of beta samples `input` with respect to `alpha`, over 1 - input; beta is total - alpha.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import add_rows
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 _A = -0.75
@@ -146,6 +146,7 @@ def _whole(points: Array, mode: int) -> Array:
     return np.rint(points) if mode == 1 else np.floor(points)
 
 
+@by_device
 def grid_points(input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> Array:
     """Points of a grid in pixels; border and reflection move outer ones inside (cubic moves pixels instead)."""
     axes = []
@@ -170,6 +171,7 @@ def _moved_inside(place: Array, size: int, padding_mode: int, align_corners: boo
     return np.clip(place, 0, size - 1)
 
 
+@by_device
 def grid_slopes(input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> Array:
     """How fast each coordinate in pixels moves with the grid's; zero where the border holds it."""
     axes = []
@@ -204,6 +206,7 @@ def _reflected(place: Array, low: float, span: float) -> Array:
     return np.where(flips % 2 == 0, rest + low, span - rest + low)
 
 
+@by_device
 def point_positions(
     input: Array, sizes: Shape, offsets: Shape, mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -221,6 +224,7 @@ def point_positions(
     return np.where(inside, flat, -1)
 
 
+@by_device
 def take_points(input: Array, positions: Array) -> Array:
     """The values of (N, C, *sizes) at the flat positions (N, *out): (N, C, *out), zero where the position is -1."""
     values = np.take(_pixels(input), _rows(positions, input.shape[2:]), 0)
@@ -228,6 +232,7 @@ def take_points(input: Array, positions: Array) -> Array:
     return _images(values, positions.shape)
 
 
+@by_device
 def put_points(input: Array, positions: Array, sizes: Shape) -> Array:
     """The adjoint of `take_points`: add the values at their positions in planes of `sizes`."""
     values = _pixels(input)
@@ -239,6 +244,7 @@ def put_points(input: Array, positions: Array, sizes: Shape) -> Array:
     return _images(total, (len(positions), *sizes))
 
 
+@by_device
 def affine_grid_generator(theta: Array, size: Shape, align_corners: bool) -> Array:
     """The grid of points that affine maps (N, d, d + 1) send the points of an image of `size` to."""
     base = _base_grid(size, align_corners, widened(theta).dtype)
@@ -246,6 +252,7 @@ def affine_grid_generator(theta: Array, size: Shape, align_corners: bool) -> Arr
     return result.reshape(size[0], *size[2:], len(size) - 2).astype(theta.dtype, copy=False)
 
 
+@by_device
 def affine_grid_back(input: Array, size: Shape, align_corners: bool) -> Array:
     """The adjoint of `affine_grid_generator`."""
     base = _base_grid(size, align_corners, widened(input).dtype)

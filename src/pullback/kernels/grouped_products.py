@@ -7,9 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from pullback.kernels.matrix_products import _multiply
+from pullback.native import by_device
 from pullback.typing import Array
 
 
+@by_device
 def grouped_mm(input: Array, mat2: Array, offs: Array | None = None) -> Array:
     """One product per group; `offs` says where each group of the dimension that both share, or only one has, ends.
 

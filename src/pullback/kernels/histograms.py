@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import by_device
 from pullback.typing import Array
 
 
+@by_device
 def histogramdd(
     points: Array, bins: Sequence[Any], limits: Sequence[float] | None, weights: Array | None, density: bool
 ) -> tuple[Array, list[Array]]:
@@ -86,6 +88,7 @@ def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -
     return np.linspace(low, high, bins + 1).astype(values.dtype)
 
 
+@by_device
 def unravel(positions: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
     parts: list[Array] = []
@@ -96,6 +99,7 @@ def unravel(positions: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     return tuple(reversed(parts))
 
 
+@by_device
 def xor_bits(input: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The exclusive or of the bits of the elements, floating-point ones as double, integers as 64-bit numbers."""
     _refuse_kinds(input, "c", "xor_sum_cpu")

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.positions import add_at, check_index, flat_positions, normalized
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Shape
 
 
@@ -30,6 +30,7 @@ def _bad_select(input: Array, dim: int, index: int) -> IndexError:
     return IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
 
 
+@by_device
 def select_back(input: Array, shape: Shape, dim: int, index: int) -> Array:
     """The gradient of `select`: zeros but at the position."""
     return place_part(input, shape, dim, index, 0, 0)
@@ -47,6 +48,7 @@ def slice_view(input: Array, dim: Dim, start: int, end: int, step: int) -> Array
     return input[(*[slice(None)] * dim, slice(start, end, step))]
 
 
+@by_device
 def slice_back(input: Array, shape: Shape, dim: int, start: int, end: int, step: int) -> Array:
     """The gradient of a slice: zeros around it."""
     return place_part(input, shape, dim, start, end, step)
@@ -194,6 +196,7 @@ def _checked_flat(input: Array, dim: int, index: Array) -> Array:
     return flat_positions(input.shape, dim, index)
 
 
+@by_device
 def take(input: Array, index: Array) -> Array:
     """The elements at positions counted through all of `input`."""
     if index.dtype != np.int64:
@@ -204,6 +207,7 @@ def take(input: Array, index: Array) -> Array:
     return np.take(input.ravel(), index)
 
 
+@by_device
 def take_back(grad: Array, shape: Shape, index: Array) -> Array:
     """The gradient of `take`."""
     result: Array = np.zeros(int(np.prod(shape)), grad.dtype)
@@ -219,6 +223,7 @@ def masked_select(input: Array, mask: Array) -> Array:
     return values[chosen]
 
 
+@by_device
 def masked_select_back(grad: Array, shape: Shape, mask: Array) -> Array:
     """The gradient of `masked_select`."""
     wide: Array = np.zeros(np.broadcast_shapes(shape, mask.shape), grad.dtype)
@@ -228,6 +233,7 @@ def masked_select_back(grad: Array, shape: Shape, mask: Array) -> Array:
     return wide.sum(axes, dtype=wide.dtype).reshape(shape) if axes else wide
 
 
+@by_device
 def nonzero(input: Array) -> Array:
     """The positions of the elements that are not zero, a row for each."""
     if input.ndim == 0:
@@ -235,6 +241,7 @@ def nonzero(input: Array) -> Array:
     return np.stack(np.nonzero(input)).T
 
 
+@by_device
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
     found = nonzero(input)[:size]
@@ -243,6 +250,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return result
 
 
+@by_device
 def positions_of(mask: Array) -> Sequence[Array]:
     """One array of positions per dimension of a boolean mask."""
     if mask.ndim == 0:

@@ -4,62 +4,74 @@ from __future__ import annotations
 
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.resampling import resample
+from pullback.native import by_device
 from pullback.typing import Array, Shape
 
 _Scales = tuple[float | None, ...] | None
 
 
+@by_device
 def adaptive_avg_pool2d(input: Array, output_size: Shape) -> Array:
     """Average over the last two dimensions down (or up) to given sizes."""
     return resample(input, output_size, "area", False, None)
 
 
+@by_device
 def adaptive_avg_pool3d(input: Array, output_size: Shape) -> Array:
     """Average over the last three dimensions down (or up) to given sizes."""
     _refuse_kinds(input, "biuc", "adaptive_avg_pool3d_cpu")
     return resample(input, output_size, "area", False, None)
 
 
+@by_device
 def upsample_nearest1d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
     """Resize the last dimension, each place taking the element before it."""
     return resample(input, output_size, "nearest", False, scales)
 
 
+@by_device
 def upsample_nearest_exact1d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
     """Resize the last dimension, each place taking the nearest element."""
     return resample(input, output_size, "nearest-exact", False, scales)
 
 
+@by_device
 def upsample_nearest2d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
     """Resize the last two dimensions, each place taking the element before it."""
     return resample(input, output_size, "nearest", False, scales)
 
 
+@by_device
 def upsample_nearest_exact2d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
     """Resize the last two dimensions, each place taking the nearest element."""
     return resample(input, output_size, "nearest-exact", False, scales)
 
 
+@by_device
 def upsample_nearest3d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
     """Resize the last three dimensions, each place taking the element before it."""
     return resample(input, output_size, "nearest", False, scales)
 
 
+@by_device
 def upsample_nearest_exact3d(input: Array, output_size: Shape, scales: _Scales = None) -> Array:
     """Resize the last three dimensions, each place taking the nearest element."""
     return resample(input, output_size, "nearest-exact", False, scales)
 
 
+@by_device
 def upsample_linear1d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
     """Resize the last dimension by linear interpolation."""
     return resample(input, output_size, "linear", align_corners, scales)
 
 
+@by_device
 def upsample_bilinear2d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
     """Resize the last two dimensions by linear interpolation."""
     return resample(input, output_size, "linear", align_corners, scales)
 
 
+@by_device
 def upsample_trilinear3d(
     input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
 ) -> Array:
@@ -67,11 +79,13 @@ def upsample_trilinear3d(
     return resample(input, output_size, "linear", align_corners, scales)
 
 
+@by_device
 def upsample_bicubic2d(input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None) -> Array:
     """Resize the last two dimensions by cubic interpolation."""
     return resample(input, output_size, "cubic", align_corners, scales)
 
 
+@by_device
 def upsample_bilinear2d_aa(
     input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
 ) -> Array:
@@ -79,6 +93,7 @@ def upsample_bilinear2d_aa(
     return resample(input, output_size, "linear-aa", align_corners, scales)
 
 
+@by_device
 def upsample_bicubic2d_aa(
     input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
 ) -> Array:
@@ -86,6 +101,7 @@ def upsample_bicubic2d_aa(
     return resample(input, output_size, "cubic-aa", align_corners, scales)
 
 
+@by_device
 def upsample_lanczos2d_aa(
     input: Array, output_size: Shape, align_corners: bool = False, scales: _Scales = None
 ) -> Array:

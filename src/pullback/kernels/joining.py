@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Shape
 
 
@@ -133,6 +133,7 @@ def unbind(input: Array, dim: Dim = 0) -> tuple[Array, ...]:
     return tuple([input[(*lead, i, ...)] for i in range(input.shape[dim])])
 
 
+@by_device
 def unbind_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, dim: int) -> Array:
     """The gradient of `unbind`."""
     result: Array = np.zeros(shape, dtype)
@@ -143,6 +144,7 @@ def unbind_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, dim: in
     return result
 
 
+@by_device
 def block_diag(tensors: Arrays) -> Array:
     """A matrix with the given matrices along its diagonal and zeros elsewhere."""
     blocks = [a.reshape(1, -1) if a.ndim < 2 else a for a in tensors]

@@ -16,6 +16,7 @@ from pullback.kernels.matrix_checks import (
     _require_square,
 )
 from pullback.kernels.triangular import _solve_left
+from pullback.native import by_device
 from pullback.typing import Array
 
 
@@ -27,6 +28,7 @@ def _scipy() -> Any:
     return routines
 
 
+@by_device
 def linalg_ldl_factor_ex(
     A: Array, *, hermitian: bool = False, check_errors: bool = False
 ) -> tuple[Array, Array, Array]:
@@ -57,6 +59,7 @@ def _factorize_each(matrices: Array, hermitian: bool) -> tuple[Array, Array, Arr
     return factors, pivots, infos
 
 
+@by_device
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
     """X of AX = B from the LDL factorization of A."""
     _require_square("torch.linalg.ldl_solve", LD, "LD")

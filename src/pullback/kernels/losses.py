@@ -10,10 +10,11 @@ from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import accurate_sum, widened
 from pullback.kernels.dtype_support import _refuse_kinds
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 
+@by_device
 def reduce_loss(values: Array, reduction: int) -> Any:
     """The losses themselves, their mean or their sum."""
     if reduction == 0:

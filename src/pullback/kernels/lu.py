@@ -17,7 +17,7 @@ from pullback.kernels.matrix_checks import (
     _require_square,
 )
 from pullback.kernels.triangular import _solve_left
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 _BLOCK = 32
@@ -96,6 +96,7 @@ def _check_lu(function: str, A: Array, pivot: bool) -> None:
     _refuse_half(A, "lu_cpu")
 
 
+@by_device
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """L and U in one matrix, the pivots, and where the diagonal of U has its first zero."""
     _check_lu("torch.lu_factor", A, pivot)
@@ -106,6 +107,7 @@ def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = Fa
     return _by_columns(LU), pivots, info
 
 
+@by_device
 def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """P, L and U of A = PLU."""
     _check_lu("linalg.lu", A, pivot)
@@ -113,6 +115,7 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     return lu_unpack(LU, pivots)
 
 
+@by_device
 def lu_unpack(
     LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
@@ -138,6 +141,7 @@ def _permutation_matrix(pivots: Array, rows: int, dtype: np.dtype[np.generic]) -
     return np.ascontiguousarray((order[..., None] == np.arange(rows)).swapaxes(-1, -2)).astype(dtype)
 
 
+@by_device
 def lower_factor(LU: Array) -> Array:
     """L: what is below the diagonal, with ones on it."""
     length = min(LU.shape[-2:])
@@ -152,6 +156,7 @@ def upper_factor(LU: Array) -> Array:
     return np.triu(LU[..., : min(LU.shape[-2:]), :])
 
 
+@by_device
 def permute_rows(input: Array, pivots: Array, inverse: bool) -> Array:
     """The rows exchanged as pivots say: the transpose of P times `input`; P itself if `inverse`."""
     rows = input.shape[-2]
@@ -163,6 +168,7 @@ def permute_rows(input: Array, pivots: Array, inverse: bool) -> Array:
     return np.take_along_axis(wide, np.broadcast_to(order, (*batch, rows))[..., None], axis=-2)
 
 
+@by_device
 def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """X of AX = B (or XA = B, or with A's adjoint) from the LU factorization of A."""
     _check_lu_solve(LU, pivots, B, left)
@@ -194,6 +200,7 @@ def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:
     _broadcast_batches(LU, B)
 
 
+@by_device
 def scatter_lower(L: Array, shape: Shape) -> Array:
     """The strict lower triangle of L in a matrix of `shape` that holds zeros elsewhere."""
     packed = np.zeros(shape, L.dtype)
@@ -201,6 +208,7 @@ def scatter_lower(L: Array, shape: Shape) -> Array:
     return packed
 
 
+@by_device
 def scatter_upper(U: Array, shape: Shape) -> Array:
     """The upper triangle of U in a matrix of `shape` that holds zeros elsewhere."""
     packed = np.zeros(shape, U.dtype)

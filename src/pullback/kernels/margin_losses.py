@@ -9,9 +9,11 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.losses import reduce_loss
+from pullback.native import by_device
 from pullback.typing import Array
 
 
+@by_device
 def multi_margin_loss(
     input: Array, target: Array, p: int = 1, margin: float = 1.0, weight: Array | None = None, reduction: int = 1
 ) -> Array:
@@ -54,6 +56,7 @@ def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
     return rows, places
 
 
+@by_device
 def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """The slack by which classes outside of the target come within 1 of those inside, over the classes.
 
@@ -68,6 +71,7 @@ def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> A
     return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
 
 
+@by_device
 def multilabel_margin_weights(input: Array, target: Array) -> Array:
     """How much each class's score moves the loss of its sample."""
     rows, slack, times = _pairwise_slack(input, target)

@@ -10,7 +10,7 @@ from pullback.kernels.creation import checked_number
 from pullback.kernels.positions import broadcast_shape, check_broadcastable
 from pullback.kernels.scattering import copy_in_order, row_major_copy
 from pullback.kernels.shape import diagonal, select_part
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Scalar, Shape
 
 
@@ -29,6 +29,7 @@ def masked_fill(input: Array, mask: Array, value: Scalar) -> Array:
     return np.ascontiguousarray(filled) if filled.ndim > 1 else filled
 
 
+@by_device
 def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:
     """A copy of `input` with the value of a 0-dim tensor where `mask` is true."""
     if np.ndim(value):
@@ -41,11 +42,13 @@ def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:
     return np.where(_as_mask("masked_fill_", mask), np.asarray(value).astype(input.dtype), input)
 
 
+@by_device
 def sum_where(input: Array, mask: Array) -> Array:
     """The sum of the elements where `mask` is true."""
     return np.where(mask, input, np.zeros((), input.dtype)).sum(dtype=input.dtype)
 
 
+@by_device
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     """A copy of `input` with the elements where `mask` is true taken, in order, from `source`."""
     if input.dtype != source.dtype:
@@ -64,6 +67,7 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     return result
 
 
+@by_device
 def masked_scatter_back(grad: Array, mask: Array, shape: Shape) -> Array:
     """The gradient of `masked_scatter` for its source: the elements taken, zeros for those left over."""
     taken = np.broadcast_to(grad, broadcast_shape(grad.shape, mask.shape))[np.broadcast_to(mask, grad.shape)]
@@ -80,6 +84,7 @@ def _check_part(part: Array, src: Array) -> None:
         )
 
 
+@by_device
 def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
     """A copy of `input` with `src` at one position of a dimension."""
     result = copy_in_order(input)
@@ -94,6 +99,7 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
     return result
 
 
+@by_device
 def slice_scatter(
     input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Array:
@@ -107,6 +113,7 @@ def slice_scatter(
     return result
 
 
+@by_device
 def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Array:
     """A copy of `input` with `src` on a diagonal."""
     result = copy_in_order(input)
@@ -116,6 +123,7 @@ def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, d
     return result
 
 
+@by_device
 def as_strided_scatter(
     input: Array, src: Array, size: Shape, stride: Shape, storage_offset: int | None = None
 ) -> Array:
@@ -127,11 +135,13 @@ def as_strided_scatter(
     return result
 
 
+@by_device
 def fill(input: Array, value: Scalar) -> Array:
     """One number in the shape of `input`."""
     return np.full(input.shape, checked_number(value, input.dtype), input.dtype)
 
 
+@by_device
 def fill_tensor(input: Array, value: Array) -> Array:
     """The value of a 0-dim tensor in the shape of `input`."""
     if np.ndim(value):
@@ -139,16 +149,19 @@ def fill_tensor(input: Array, value: Array) -> Array:
     return np.full(input.shape, value, input.dtype)
 
 
+@by_device
 def refill(input: Array, value: Scalar) -> Array:
     """As `fill`, whose in-place form PyTorch records under another name."""
     return fill(input, value)
 
 
+@by_device
 def refill_tensor(input: Array, value: Array) -> Array:
     """As `fill_tensor`, whose in-place form PyTorch records under another name."""
     return fill_tensor(input, value)
 
 
+@by_device
 def zero(input: Array) -> Array:
     """Zeros in the shape of `input`."""
     return np.zeros(input.shape, input.dtype)

@@ -16,7 +16,7 @@ from pullback.kernels.matrix_checks import (
     _require_matrix,
     _require_square,
 )
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 _SINGULAR = (
@@ -37,6 +37,7 @@ def linalg_det(A: Array) -> Array:
     return np.where(exchanges % 2 == 1, -product, product)
 
 
+@by_device
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """The sign of the determinant (its phase, for complex matrices) and the logarithm of its magnitude."""
     _check_slogdet("linalg.slogdet", A)
@@ -59,11 +60,13 @@ def any_singular(A: Array, determinant: Array) -> bool:
     return bool(np.any(determinant == 0)) and A.shape[-1] > 0
 
 
+@by_device
 def has_zero_sign(sign: Array) -> bool:
     """Whether a matrix of the batch is singular, as the sign of its determinant says."""
     return bool(np.any(np.asarray(sign) == 0))
 
 
+@by_device
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverse, and the position of the zero on the diagonal of U if there is none."""
     _require_square("linalg.inv", A)
@@ -74,6 +77,7 @@ def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array
     return inverse, info
 
 
+@by_device
 def check_inverse(info: Array) -> None:
     """Raise if linalg.inv met a singular matrix."""
     _raise_for_info("linalg.inv", info, _SINGULAR)
@@ -91,6 +95,7 @@ def _invert(A: Array) -> tuple[Array, Array]:
         return np.where(singular, np.array(np.inf, A.dtype), inverse), info
 
 
+@by_device
 def linalg_pinv(A: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Array:
     """The pseudoinverse; singular values up to max(atol, rtol * the largest) count as zero."""
     if A.ndim < 2 or A.dtype.kind not in "fc" or A.dtype.itemsize == 2:
@@ -129,6 +134,7 @@ def _tolerance(largest: Array, A: Array, atol: Any, rtol: Any) -> Array:
     return np.maximum(absolute[..., None], relative[..., None] * largest).astype(largest.dtype)
 
 
+@by_device
 def linalg_matrix_rank(input: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Array:
     """The number of singular values above max(atol, rtol * the largest)."""
     if input.dtype.kind not in "fc" or input.dtype.itemsize == 2:
@@ -159,6 +165,7 @@ _PADE = {
 }  # fmt: skip
 
 
+@by_device
 def linalg_matrix_exp(A: Array) -> Array:
     """The matrix exponential, by a Padé approximation of the scaled matrix, squared repeatedly."""
     _require_floating("linalg.matrix_exp", A)

@@ -14,7 +14,7 @@ from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.half_products import add_product_of_halves, multiply_halves
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Scalar, Shape
 
 # The dtypes that BLAS multiplies, by NumPy's letters: of these nothing has to be checked or widened.
@@ -136,6 +136,7 @@ def vdot(input: Array, other: Array) -> Array:
     return dot(input.conjugate(), other)
 
 
+@by_device
 def outer(input: Array, vec2: Array) -> Array:
     """Every product of an element of one vector with one of the other."""
     if input.ndim != 1 or vec2.ndim != 1:
@@ -230,6 +231,7 @@ def trace(input: Array) -> Array:
     return np.trace(input, dtype=wide).astype(input.dtype)
 
 
+@by_device
 def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
     """The vectors orthogonal to pairs of vectors of three elements."""
     if input.ndim != other.ndim:
@@ -275,6 +277,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scal
     return _blend(input, mv(mat, vec), beta, alpha)
 
 
+@by_device
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * outer(vec1, vec2)`."""
     for name, vector in (("vec1", vec1), ("vec2", vec2)):

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, promote_for_subtraction, real_of, scalar_type_name
 from pullback.kernels.accumulation import accurate_sum, reduced_axes, widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims, DType, Scalar
 
 
@@ -67,6 +67,7 @@ def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> 
     return np.power(accurate_sum(np.power(sizes, order), axes, keepdim), 1 / order)
 
 
+@by_device
 def div_or_zero(input: Array, other: Array) -> Array:
     """The quotient, zero where it would be a division by zero."""
     zero = other == 0
@@ -75,6 +76,7 @@ def div_or_zero(input: Array, other: Array) -> Array:
     )
 
 
+@by_device
 def unit_or_zero(input: Array, other: Array) -> Array:
     """Numbers relative to a norm of theirs, zero where that is zero."""
     return input / np.where(other == 0, np.asarray(np.inf, other.dtype), other)
@@ -88,11 +90,13 @@ def pow_or_zero(input: Array, exponent: float) -> Array:
     return np.where(zero, np.zeros_like(input), np.power(np.where(zero, np.ones_like(input), input), exponent))
 
 
+@by_device
 def norm_dim(input: Array, p: Scalar, dim: Dims, keepdim: bool = False) -> Array:
     """The vector norm under the name of PyTorch's older function."""
     return linalg_vector_norm(input, p, dim, keepdim)
 
 
+@by_device
 def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
     """The norm of the difference."""
     input, other = promote_for_subtraction(input, other)
@@ -104,6 +108,7 @@ def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
     return linalg_vector_norm(np.asarray(input - other), p)
 
 
+@by_device
 def renorm(input: Array, p: Scalar, dim: Dim, maxnorm: Scalar) -> Array:
     """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
     if input.ndim < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.accumulation import widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Scalar, Shape
 
 
@@ -108,31 +108,37 @@ def _add_back(padded: Array, d: int, size: int, before: int, sources: Array) -> 
     return result
 
 
+@by_device
 def reflection_pad1d(input: Array, padding: Shape) -> Array:
     """Mirror the last 1 dimension(s) at their edges."""
     return edge_pad(input, padding, "reflect")
 
 
+@by_device
 def replication_pad1d(input: Array, padding: Shape) -> Array:
     """Repeat the edges of the last 1 dimension(s)."""
     return edge_pad(input, padding, "replicate")
 
 
+@by_device
 def reflection_pad2d(input: Array, padding: Shape) -> Array:
     """Mirror the last 2 dimension(s) at their edges."""
     return edge_pad(input, padding, "reflect")
 
 
+@by_device
 def replication_pad2d(input: Array, padding: Shape) -> Array:
     """Repeat the edges of the last 2 dimension(s)."""
     return edge_pad(input, padding, "replicate")
 
 
+@by_device
 def reflection_pad3d(input: Array, padding: Shape) -> Array:
     """Mirror the last 3 dimension(s) at their edges."""
     return edge_pad(input, padding, "reflect")
 
 
+@by_device
 def replication_pad3d(input: Array, padding: Shape) -> Array:
     """Repeat the edges of the last 3 dimension(s)."""
     return edge_pad(input, padding, "replicate")

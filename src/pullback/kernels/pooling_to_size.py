@@ -9,18 +9,20 @@ import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 _FEW = 64
 
 
+@by_device
 def adaptive_max_pool2d(input: Array, output_size: Shape) -> tuple[Array, Array]:
     """The maxima of as many windows as `output_size` says, and their flat positions in the plane."""
     _refuse_kinds(input, "biuc", "adaptive_max_pool2d")
     return _adaptive(input, output_size)
 
 
+@by_device
 def adaptive_max_pool3d(input: Array, output_size: Shape) -> tuple[Array, Array]:
     """The maxima of as many windows as `output_size` says, and their flat positions in the volume."""
     _refuse_kinds(input, "biuc", "adaptive_max_pool3d_cpu")
@@ -70,6 +72,7 @@ def _largest(values: Array, positions: Array) -> tuple[Array, Array]:
     return np.take_along_axis(values, picked, -1)[..., 0], np.take_along_axis(positions, picked, -1)[..., 0]
 
 
+@by_device
 def fractional_max_pool2d(
     input: Array, kernel_size: Shape, output_size: Shape, random_samples: Array
 ) -> tuple[Array, Array]:
@@ -78,6 +81,7 @@ def fractional_max_pool2d(
     return _fractional(input, kernel_size, output_size, random_samples[..., ::-1])
 
 
+@by_device
 def fractional_max_pool3d(
     input: Array, kernel_size: Shape, output_size: Shape, random_samples: Array
 ) -> tuple[Array, Array]:
@@ -115,12 +119,14 @@ def _starts(sample: Array, size: int, count: int, kernel: int) -> Array:
     return starts
 
 
+@by_device
 def max_unpool2d(input: Array, indices: Array, output_size: Shape) -> Array:
     """Planes of zeros with each element at its flat position."""
     _refuse_kinds(input, "biuc", "max_unpool2d")
     return _unpool(input, indices, output_size)
 
 
+@by_device
 def max_unpool3d(input: Array, indices: Array, output_size: Shape) -> Array:
     """Volumes of zeros with each element at its flat position."""
     _refuse_kinds(input, "biuc", "max_unpool3d")

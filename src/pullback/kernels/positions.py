@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.native import by_device
 from pullback.typing import Array, Shape
 
 
@@ -34,6 +35,7 @@ def check_index(
     raise error(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
 
 
+@by_device
 def flat_positions(shape: Shape, dim: int, index: Array) -> Array:
     """Where each element of `index` points in a row-major array of `shape`: its own place, `dim` replaced by it."""
     if not shape or index.ndim == 0:
@@ -49,6 +51,7 @@ def flat_positions(shape: Shape, dim: int, index: Array) -> Array:
     return flat
 
 
+@by_device
 def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
     """target[index] += values, where repeated positions add up. `target` is row-major and owned by the caller.
 
@@ -88,6 +91,7 @@ def check_broadcastable(shape: Shape, other: Shape) -> None:
             )
 
 
+@by_device
 def strided_positions(size: Shape, stride: Shape, offset: int) -> Array:
     """Where the elements of a strided tensor lie in its storage, in row-major order."""
     positions: Array = np.full((), offset, np.int64)

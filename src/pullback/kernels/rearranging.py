@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import copy_array
 from pullback.kernels.shape import diagonal
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 
@@ -37,6 +37,7 @@ def rot90(input: Array, k: int, dims: Shape) -> Array:
     return turned.copy(order="K" if k % 4 else "C")
 
 
+@by_device
 def repeat(input: Array, repeats: Shape) -> Array:
     """The tensor repeated along each dimension."""
     return np.ascontiguousarray(np.tile(input, repeats)) if repeats else np.array(input)
@@ -71,6 +72,7 @@ def _check_matrix(name: str, input: Array) -> None:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
+@by_device
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """Zeros with the last dimension of `input` along a diagonal of two new dimensions."""
     result_ndim = input.ndim + 1
@@ -86,6 +88,7 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return result
 
 
+@by_device
 def repeat_back(grad: Array, shape: Shape, repeats: Shape) -> Array:
     """The gradient of `repeat`: the sum over the repetitions."""
     lead = len(repeats) - len(shape)

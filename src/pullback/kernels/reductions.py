@@ -20,7 +20,7 @@ from pullback.kernels.accumulation import (
     refuse_complex,
     widened,
 )
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims, DType, Shape
 
 _SMALL = 4096
@@ -49,6 +49,7 @@ def _in_dtype(input: Array, dtype: DType | None) -> Array:
     return cast_array(input, dtype)
 
 
+@by_device
 def expand_reduced(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
     """The gradient of a sum: `grad` seen at every element that was summed (a read-only view unless it is small).
 
@@ -99,6 +100,7 @@ def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType 
     return cast_array(np.true_divide(total, reduced_count(input, dim), dtype=values.dtype), wanted)
 
 
+@by_device
 def mean_grad(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
     """The gradient of a mean: `grad`, divided by the count, at every element (a read-only view)."""
     axes = range(len(shape)) if dim is None or dim == () or shape == () else dim

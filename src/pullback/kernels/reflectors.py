@@ -7,6 +7,7 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.decompositions import identity_like
 from pullback.kernels.matrix_checks import _by_columns, _refuse_half
+from pullback.native import by_device
 from pullback.typing import Array
 
 
@@ -18,6 +19,7 @@ def _reflectors(input: Array, count: int) -> Array:
     return vectors
 
 
+@by_device
 def apply_reflectors(input: Array, tau: Array, other: Array, transpose: bool) -> Array:
     """Q `other`, or Q^H `other`, for Q = H_1 ... H_k with H_i = 1 - tau_i v_i v_i^H."""
     count = tau.shape[-1]
@@ -31,6 +33,7 @@ def apply_reflectors(input: Array, tau: Array, other: Array, transpose: bool) ->
     return result
 
 
+@by_device
 def linalg_householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the reflectors that geqrf returns."""
     _check("torch.linalg.householder_product", input, tau)
@@ -38,6 +41,7 @@ def linalg_householder_product(input: Array, tau: Array) -> Array:
     return _by_columns(apply_reflectors(input, tau, identity_like(input), False))
 
 
+@by_device
 def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Array:
     """Q `input3` or `input3` Q, with Q or its adjoint, for the product Q of the reflectors that geqrf returns."""
     tau, other = input2, input3

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.kernels.dtype_support import _refuse_kinds
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 Taps = tuple[Any, Any]
@@ -24,6 +24,7 @@ Taps = tuple[Any, Any]
 _MANY_TAPS = 8
 
 
+@by_device
 def resample(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> Array:
@@ -37,6 +38,7 @@ def resample(
     return _apply(input, maps, old)
 
 
+@by_device
 def resample_back(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Scalar
 
 
@@ -106,6 +106,7 @@ def heaviside(input: Array, values: Array) -> Array:
     return np.where(input == 0, values, (input > 0).astype(input.dtype))
 
 
+@by_device
 def zeros_of(input: Array) -> Array:
     """Zeros of the shape and dtype of `input`: the gradient of a step function."""
     return np.zeros(input.shape, input.dtype)

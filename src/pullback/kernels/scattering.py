@@ -6,25 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.device import device_of, move_array
 from pullback.backend.dtype import number_as, scalar_type_name
 from pullback.kernels.accumulation import refuse_complex, refuse_unordered
 from pullback.kernels.creation import checked_number
 from pullback.kernels.indexing import full_index
 from pullback.kernels.positions import add_at, check_index, flat_positions
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Scalar, Shape
 
 
+@by_device
 def row_major_copy(input: Array) -> Array:
     """A copy that can be written to, its elements in row-major order."""
     return np.array(input, copy=True, order="C")
 
 
+@by_device
 def copy_in_order(input: Array) -> Array:
     """A copy that can be written to, its elements in the order of the input's."""
     return np.array(input, copy=True, order="K")
 
 
+@by_device
 def index_put(input: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool = False) -> Array:
     """A copy of `input` with `values` written, or added, at the positions that `indices` give for `dims`."""
     result = copy_in_order(input)
@@ -104,6 +108,7 @@ def scatter(input: Array, dim: Dim, index: Array, src: Array) -> Array:
     return result
 
 
+@by_device
 def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number written at positions."""
     places = _flat("scatter", input, dim, index)
@@ -123,6 +128,7 @@ def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> Array:
     return result
 
 
+@by_device
 def pad_to(input: Array, shape: Shape) -> Array:
     """`input` in the low corner of zeros of a larger shape."""
     if input.shape == shape:
@@ -146,6 +152,7 @@ def _identity(reduce: str, dtype: Any) -> Any:
     return -np.inf if reduce == "amax" else np.inf
 
 
+@by_device
 def reduce_at(target: Array, places: Array, values: Array, reduce: str, include_self: bool) -> None:
     """Reduce `values` into flat `target` at flat `places`."""
     if not include_self:
@@ -160,6 +167,7 @@ def reduce_at(target: Array, places: Array, values: Array, reduce: str, include_
         target[...] = target // counts if target.dtype.kind in "iu" else target / counts.astype(target.real.dtype)
 
 
+@by_device
 def scatter_reduce(
     input: Array, dim: Dim, index: Array, src: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
@@ -223,6 +231,7 @@ def _check_source(name: str, input: Array, dim: int, index: Array, source: Array
         )
 
 
+@by_device
 def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     """A copy of `input` with slices of `source` written at positions of a dimension."""
     if index.ndim > 1:
@@ -265,6 +274,7 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     return result
 
 
+@by_device
 def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number at positions of a dimension."""
     if isinstance(value, complex) and input.dtype.kind != "c":
@@ -272,6 +282,7 @@ def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     return index_fill_tensor(input, dim, index, np.asarray(checked_number(value, input.dtype)))
 
 
+@by_device
 def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Array:
     """A copy of `input` with the value of a 0-dim tensor at positions of a dimension."""
     if np.ndim(value):
@@ -290,6 +301,7 @@ def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Arr
     return result
 
 
+@by_device
 def index_reduce(
     input: Array, dim: Dim, index: Array, source: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
@@ -322,6 +334,7 @@ def _refuse_by_dtype(input: Array, reduce: str, include_self: bool) -> None:
         refuse_complex("maximum_cpu" if reduce == "amax" else "minimum_cpu", input)
 
 
+@by_device
 def expand_index(index: Array, shape: Shape, dim: int) -> Array:
     """A vector of positions along `dim`, repeated over the other dimensions of `shape`."""
     if not shape:
@@ -329,6 +342,7 @@ def expand_index(index: Array, shape: Shape, dim: int) -> Array:
     return np.broadcast_to(index.reshape((-1,) + (1,) * (len(shape) - 1 - dim)), shape)
 
 
+@by_device
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """A copy of `input` with `source` written, or added, at positions counted through all of it."""
     if input.dtype != source.dtype:
@@ -353,6 +367,7 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
     return result
 
 
+@by_device
 def ones_in_shape_of(input: Array) -> Array:
     """Ones in the shape and dtype of `input`."""
     return np.ones(input.shape, input.dtype)
@@ -394,8 +409,8 @@ def positive_index(index: Array, shape: Shape, dim: int) -> Array:
 
 
 def as_positions(positions: Array, like: Array) -> Array:
-    """Positions where a formula on tensors has a tensor of them."""
-    return positions
+    """Positions, on the device of `like`, where a formula on tensors has a tensor of them."""
+    return positions if isinstance(like, np.ndarray) else move_array(positions, device_of(like))
 
 
 def sharing_counts(like: Array, positions: Array) -> Array | None:
@@ -403,7 +418,7 @@ def sharing_counts(like: Array, positions: Array) -> Array | None:
     counts = np.bincount(positions, minlength=1)
     if positions.size == 0 or counts.max() <= 1:
         return None
-    return counts[positions].astype(like.dtype)
+    return as_positions(counts[positions].astype(like.dtype), like)
 
 
 def once_with_zeros(input: Array, zeros: Array, name: str) -> Array:

@@ -8,9 +8,11 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import by_device
 from pullback.typing import Array
 
 
+@by_device
 def searchsorted(
     sorted_sequence: Array, input: Array, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Array | None = None,
@@ -91,6 +93,7 @@ def _search_rows(rows: Array, values: Array, side: str) -> Array:
     return np.ascontiguousarray(part)
 
 
+@by_device
 def unique(
     input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Array, Array, Array]:
@@ -133,6 +136,7 @@ def _unique_slices(input: Array, dim: int) -> tuple[Array, Array, Array]:
     return slices, found[1].reshape(-1).astype(np.int64), found[2].astype(np.int64)
 
 
+@by_device
 def unique_consecutive(
     input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Array, Array, Array]:
@@ -171,6 +175,7 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
     return made.astype(np.float32) if weights.dtype == np.float32 else made.astype(np.float64)
 
 
+@by_device
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """How many elements lie in each of `bins` equal intervals; elements outside are left out."""
     if bins <= 0:
@@ -201,6 +206,7 @@ def _interval_of(values: Array, low: float, high: float, bins: int, dtype: Any) 
     return (scaled / width).astype(np.float32).astype(np.int64)
 
 
+@by_device
 def isin(elements: Array, test_elements: Array, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each element is among the test elements."""
     for given in (np.asarray(elements), np.asarray(test_elements)):
@@ -209,16 +215,19 @@ def isin(elements: Array, test_elements: Array, assume_unique: bool = False, inv
     return np.asarray(np.isin(elements, test_elements, invert=invert))
 
 
+@by_device
 def tril_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
     """The rows and columns of the lower triangle."""
     return np.stack(np.tril_indices(row, offset, col)).astype(dtype)
 
 
+@by_device
 def triu_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
     """The rows and columns of the upper triangle."""
     return np.stack(np.triu_indices(row, offset, col)).astype(dtype)
 
 
+@by_device
 def as_value(value: Any, dtype: Any) -> Array:
     """A Python number to search for."""
     return np.asarray(value, dtype if dtype.kind == "f" else None)

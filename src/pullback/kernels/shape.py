@@ -7,24 +7,26 @@ always writable, and with non-negative strides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import as_array, cast_array, copy_array, parts, restride
 from pullback.backend.array_module import as_strided as strided_window
-from pullback.backend.array_module import cast_array, copy_array, parts, restride
+from pullback.backend.device import move_array
 from pullback.backend.dtype import complex_of, real_of, scalar_type_name, type_name
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, DType, Shape
 
 
 def clone(input: Array) -> Array:
     """A copy."""
-    return copy_array(np.asanyarray(input))
+    return copy_array(as_array(input))
 
 
 def copy_to(input: Array, order: str = "preserve_format") -> Array:
     """A copy, as `to(copy=True)` makes it, its memory in the order that PyTorch's memory format names."""
-    return copy_array(np.asanyarray(input)) if order == "preserve_format" else contiguous_copy(input, order)
+    return copy_array(as_array(input)) if order == "preserve_format" else contiguous_copy(input, order)
 
 
 @native
@@ -45,11 +47,17 @@ def to_copy(input: Array, dtype: DType) -> Array:
     return cast_array(input, dtype)
 
 
+def to_device(input: Array, place: Any, origin: Any) -> Array:
+    """The same values in the memory of the device `place`; those of `input` are in that of `origin`."""
+    return move_array(input, place)
+
+
 def to_integer(input: Array, dtype: DType) -> Array:
     """The same values in an integer or bool dtype."""
     return cast_array(input, dtype)
 
 
+@by_device
 def copy(input: Array, src: Array) -> Array:
     """The values of `src` in the shape and dtype of `input`."""
     return np.array(np.broadcast_to(cast_array(np.asarray(src), input.dtype), input.shape))
@@ -60,11 +68,13 @@ def alias(input: Array) -> Array:
     return input
 
 
+@by_device
 def zeros_in_shape(input: Array, shape: Shape) -> Array:
     """Zeros of another shape in the dtype of `input`."""
     return np.zeros(shape, input.dtype)
 
 
+@by_device
 def zeros_in_shape_of(input: Array) -> Array:
     """Zeros in the shape and dtype of `input`."""
     return np.zeros(input.shape, input.dtype)
@@ -135,6 +145,7 @@ def unsafe_view(input: Array, size: Shape) -> Array:
     return input.reshape(infer_shape(input.size, size))
 
 
+@by_device
 def view_dtype(input: Array, dtype: DType) -> Array:
     """The same memory, its bytes read as another dtype."""
     ratio = input.itemsize / dtype.itemsize
@@ -315,6 +326,7 @@ def view_as_real(input: Array) -> Array:
     return restride(real, (*input.shape, 2), (*input.strides, real.itemsize))
 
 
+@by_device
 def view_as_complex(input: Array) -> Array:
     """A view of the pairs in the last dimension as complex elements."""
     if input.dtype.kind != "f":

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.native import by_device
+
 BITS = 30
 
 
@@ -34,6 +36,7 @@ def _table(dimension: int) -> tuple[Any, Any]:
         return theirs["poly"], theirs["vinit"]
 
 
+@by_device
 def sobol_directions(dimension: int) -> Any:
     """The direction numbers of each dimension, an int64 array of shape (dimension, BITS)."""
     polynomials, initial = _table(dimension)
@@ -57,6 +60,7 @@ def _extend(row: Any, polynomial: int, initial: list[int]) -> None:
     row[:] = numbers
 
 
+@by_device
 def scramble_directions(directions: Any, matrices: Any) -> Any:
     """Multiply the bits of each direction number by a lower triangular matrix of bits, whose diagonal counts as ones."""
     places = BITS - 1 - np.arange(BITS)
@@ -65,6 +69,7 @@ def scramble_directions(directions: Any, matrices: Any) -> Any:
     return ((bits @ np.swapaxes(matrices, 1, 2) & 1) << places).sum(-1)
 
 
+@by_device
 def sobol_integers(directions: Any, shift: Any, start: int, count: int) -> Any:
     """The points from position `start` on, as integers below 2**BITS: an array of shape (count, dimension)."""
     positions = np.arange(start, start + count)

@@ -21,7 +21,7 @@ from pullback.kernels.matrix_checks import (
     _require_square,
 )
 from pullback.kernels.triangular import _solve_left
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 
@@ -30,6 +30,7 @@ def is_vector(A_shape: Shape, B_shape: Shape) -> bool:
     return len(B_shape) == 1 or (len(A_shape) - 1 == len(B_shape) and tuple(B_shape) == tuple(A_shape[:-1]))
 
 
+@by_device
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """X of AX = B (or XA = B), and the position of the zero on the diagonal of U if A is singular."""
     _require_floating("linalg.solve", A)
@@ -49,6 +50,7 @@ def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool
     return (result[..., 0] if vector else result), info
 
 
+@by_device
 def check_solution(info: Array) -> None:
     """Raise if linalg.solve met a singular matrix."""
     _raise_for_info("torch.linalg.solve", info, "The solver failed because the input matrix is singular.")
@@ -69,6 +71,7 @@ def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
         return np.where(singular, np.array(np.nan, A.dtype), result), info
 
 
+@by_device
 def solve_adjoint(A: Array, B: Array, left: bool) -> Array:
     """X of A^H X = B, or of X A^H = B: the gradient of a right-hand side."""
     return linalg_solve_ex(A.swapaxes(-1, -2).conj(), B, left=left)[0]
@@ -104,6 +107,7 @@ def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
     return _by_columns(_solve_left(adjoint, half, upper=True, unitriangular=False))
 
 
+@by_device
 def cholesky_inverse(input: Array, upper: bool = False) -> Array:
     """The inverse of a matrix from its Cholesky factor."""
     _require_square("cholesky_inverse", input)
@@ -125,6 +129,7 @@ _NOT_FULL_RANK = (
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
+@by_device
 def linalg_lstsq(
     A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Array, Array, Array, Array]:

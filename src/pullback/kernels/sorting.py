@@ -8,20 +8,23 @@ import numpy as np
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.accumulation import add_up, refuse_unordered
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim
 
 
+@by_device
 def sort(input: Array, dim: Dim = -1, descending: bool = False) -> tuple[Array, Array]:
     """The elements in order along `dim`, and the indices they had. Equal elements keep their order."""
     return _sorted(input, dim, descending)
 
 
+@by_device
 def sort_stable(input: Array, stable: bool, dim: Dim = -1, descending: bool = False) -> tuple[Array, Array]:
     """As `sort`, under the name of the overload that promises stability."""
     return _sorted(input, dim, descending)
 
 
+@by_device
 def argsort(input: Array, dim: Dim = -1, descending: bool = False) -> Array:
     """The indices that sort along `dim`."""
     _refuse_complex_sort(input)
@@ -50,6 +53,7 @@ def _refuse_complex_sort(input: Array) -> None:
         raise RuntimeError("Sort does not support complex dtypes on CPU")
 
 
+@by_device
 def order_along(input: Array, dim: int, descending: bool) -> Array:
     """The stable order of the elements along `dim`."""
     if input.ndim == 0:
@@ -96,6 +100,7 @@ def _largest(values: Array, k: int, dim: int) -> Array:
     return np.argpartition(values, values.shape[dim] - k, axis=dim)[(*lead, slice(-k, None))]
 
 
+@by_device
 def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The `k`-th smallest element along `dim`, counted from 1, and its index."""
     size = input.shape[dim] if input.ndim else 1
@@ -118,12 +123,14 @@ def _reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Arr
     return (values, indices) if keepdim else (np.squeeze(values, dim), np.squeeze(indices, dim))
 
 
+@by_device
 def median_all(input: Array) -> Array:
     """The lower of the middle elements, NaN if there is one."""
     refuse_unordered("median_cpu", input)
     return _median_of(input, ignore_nan=False)
 
 
+@by_device
 def nanmedian_all(input: Array) -> Array:
     """The lower of the middle elements that are numbers."""
     refuse_unordered("median_cpu", input)
@@ -143,11 +150,13 @@ def _median_of(input: Array, *, ignore_nan: bool) -> Any:
     return np.partition(_sortable(flat), (count - 1) // 2)[(count - 1) // 2].astype(input.dtype)
 
 
+@by_device
 def median_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower of the middle elements along `dim`, and its index; the first NaN if there is one."""
     return _median_along("median", input, dim, keepdim, ignore_nan=False)
 
 
+@by_device
 def nanmedian_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower of the middle elements along `dim` that are numbers, and its index."""
     return _median_along("nanmedian", input, dim, keepdim, ignore_nan=True)
@@ -183,6 +192,7 @@ def _index_of_rank(values: Array, rank: int, dim: int) -> Array:
     return np.argmax(equal & (seen == rank - before + 1), axis=dim, keepdims=True)
 
 
+@by_device
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent element along `dim` (the smallest of several), and the index of its last occurrence."""
     if input.dtype.kind == "c":

@@ -23,7 +23,7 @@ from pullback.kernels.special_evaluation import (
     _sum_remainder,
     _through_float64,
 )
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -44,6 +44,7 @@ def erfc(input: Array) -> Array:
     return _elementwise(_erfc, input)
 
 
+@by_device
 def erfcx(input: Array) -> Array:
     """Compute exp(input**2) * erfc(input)."""
     return _elementwise(_erfcx, input)
@@ -55,21 +56,25 @@ def erfinv(input: Array) -> Array:
     return _elementwise(_erfinv, input)
 
 
+@by_device
 def ndtr(input: Array) -> Array:
     """Compute the standard normal distribution function."""
     return _elementwise(_ndtr, input)
 
 
+@by_device
 def log_ndtr(input: Array) -> Array:
     """Compute the logarithm of the standard normal distribution function."""
     return _elementwise(_log_ndtr, input)
 
 
+@by_device
 def log_ndtr_slope(input: Array) -> Array:
     """The derivative of log_ndtr: the density over the distribution function."""
     return _elementwise(_log_ndtr_slope, input)
 
 
+@by_device
 def ndtri(input: Array) -> Array:
     """Compute the standard normal quantile; nan outside [0, 1]."""
     return _elementwise(_ndtri, input)
@@ -110,6 +115,7 @@ def expit(input: Array) -> Array:
     return _natively(_expit, input)
 
 
+@by_device
 def logit(input: Array, eps: float | None = None) -> Array:
     """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given."""
     if eps is None or eps < 0:

@@ -8,12 +8,14 @@ import numpy as np
 
 from pullback.kernels import special_coefficients as table
 from pullback.kernels.special_evaluation import _branch, _elementwise, _polynomial, _product_remainder, _rational
+from pullback.native import by_device
 from pullback.typing import Array
 
 _HALF_INVERSE_SQRT_PI = 0.5 / math.sqrt(math.pi)
 _INVERSE_SQRT_TWO_PI = 1.0 / math.sqrt(2.0 * math.pi)
 
 
+@by_device
 def airy_ai(input: Array) -> Array:
     """Compute Airy's function Ai; nan at both infinities."""
     return _elementwise(_ai, input)

@@ -12,32 +12,38 @@ import numpy as np
 
 from pullback.kernels import special_coefficients as table
 from pullback.kernels.special_evaluation import _branch, _elementwise, _polynomial, _rational
+from pullback.native import by_device
 from pullback.typing import Array
 
 _INVERSE_SQRT_PI = 1.0 / math.sqrt(math.pi)
 _TWO_OVER_PI = 2.0 / math.pi
 
 
+@by_device
 def bessel_j0(input: Array) -> Array:
     """Compute the Bessel function of the first kind of order 0."""
     return _elementwise(_j0, input)
 
 
+@by_device
 def bessel_j1(input: Array) -> Array:
     """Compute the Bessel function of the first kind of order 1."""
     return _elementwise(_j1, input)
 
 
+@by_device
 def bessel_y0(input: Array) -> Array:
     """Compute the Bessel function of the second kind of order 0; -inf at zero, nan below."""
     return _elementwise(_y0, input)
 
 
+@by_device
 def bessel_y1(input: Array) -> Array:
     """Compute the Bessel function of the second kind of order 1; -inf at zero, nan below."""
     return _elementwise(_y1, input)
 
 
+@by_device
 def spherical_bessel_j0(input: Array) -> Array:
     """Compute sin(x) / x: 1 at zero, 0 at infinity."""
     return _elementwise(_spherical_j0, input)

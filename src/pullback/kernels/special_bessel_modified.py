@@ -8,56 +8,67 @@ import numpy as np
 
 from pullback.kernels import special_coefficients as table
 from pullback.kernels.special_evaluation import _branch, _elementwise, _polynomial, _rational
+from pullback.native import by_device
 from pullback.typing import Array
 
 _LOG_2 = math.log(2.0)
 
 
+@by_device
 def i0(input: Array) -> Array:
     """Compute the modified Bessel function of the first kind of order 0."""
     return _elementwise(_i0, input)
 
 
+@by_device
 def i0e(input: Array) -> Array:
     """Compute exp(-abs(input)) * i0(input)."""
     return _elementwise(_i0e, input)
 
 
+@by_device
 def i1(input: Array) -> Array:
     """Compute the modified Bessel function of the first kind of order 1."""
     return _elementwise(_i1, input)
 
 
+@by_device
 def i1e(input: Array) -> Array:
     """Compute exp(-abs(input)) * i1(input)."""
     return _elementwise(_i1e, input)
 
 
+@by_device
 def modified_bessel_i0(input: Array) -> Array:
     """Compute the modified Bessel function of the first kind of order 0."""
     return _elementwise(_i0, input)
 
 
+@by_device
 def modified_bessel_i1(input: Array) -> Array:
     """Compute the modified Bessel function of the first kind of order 1."""
     return _elementwise(_i1, input)
 
 
+@by_device
 def modified_bessel_k0(input: Array) -> Array:
     """Compute the modified Bessel function of the second kind of order 0; inf at zero, nan below."""
     return _elementwise(_k0, input)
 
 
+@by_device
 def modified_bessel_k1(input: Array) -> Array:
     """Compute the modified Bessel function of the second kind of order 1; inf at zero, nan below."""
     return _elementwise(_k1, input)
 
 
+@by_device
 def scaled_modified_bessel_k0(input: Array) -> Array:
     """Compute exp(input) * modified_bessel_k0(input)."""
     return _elementwise(_k0_scaled, input)
 
 
+@by_device
 def scaled_modified_bessel_k1(input: Array) -> Array:
     """Compute exp(input) * modified_bessel_k1(input)."""
     return _elementwise(_k1_scaled, input)

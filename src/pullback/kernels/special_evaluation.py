@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import inverse_order
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.typing import Array, DType
 
@@ -51,7 +52,7 @@ def _natively(formula: Callable[..., Array], *inputs: Array) -> Array:
 def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array, ...]) -> Array:
     order = _memory_order(inputs[0])
     if len(inputs) == 1 and order is not None:
-        return _in_blocks(formula, working, (inputs[0].transpose(order),)).transpose(np.argsort(order))
+        return _in_blocks(formula, working, (inputs[0].transpose(order),)).transpose(inverse_order(order))
     arrays = inputs if len(inputs) == 1 else np.broadcast_arrays(*inputs)
     first = arrays[0]
     _refuse_kinds(first, "c", "special function")

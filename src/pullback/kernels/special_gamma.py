@@ -21,7 +21,7 @@ from pullback.kernels.special_evaluation import (
     _tan_pi,
 )
 from pullback.kernels.special_log_gamma import _lgamma
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 _BERNOULLI = (
@@ -44,6 +44,7 @@ def digamma(input: Array) -> Array:
     return _elementwise(_digamma, input)
 
 
+@by_device
 def polygamma(n: int, input: Array) -> Array:
     """Compute the n-th derivative of digamma."""
     if n < 0:
@@ -57,6 +58,7 @@ def polygamma(n: int, input: Array) -> Array:
     return _elementwise(lambda x: _polygamma(n, x), input)
 
 
+@by_device
 def mvlgamma(input: Array, p: int) -> Array:
     """Compute the logarithm of the multivariate gamma function of dimension p."""
     if input.dtype.kind == "b":
@@ -66,6 +68,7 @@ def mvlgamma(input: Array, p: int) -> Array:
     return _elementwise(lambda x: _mvlgamma(x, p), input)
 
 
+@by_device
 def zeta(input: Array, other: Array) -> Array:
     """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input: inf at input 1, nan below."""
     return _elementwise(_zeta, input, other)

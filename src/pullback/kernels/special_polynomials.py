@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pullback.kernels.special_evaluation import _branch, _elementwise, _multiply_exactly
+from pullback.native import by_device
 from pullback.typing import Array
 
 # Rounding errors of the recurrence grow inside [-1, 1]; outside all its terms pull the same way.
@@ -19,61 +20,73 @@ _RECURRENCE_OUTSIDE = 64.0
 _HIGHEST_HERMITE = 512.0
 
 
+@by_device
 def chebyshev_polynomial_t(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the first kind of degree n."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_t, _plain, x, n), input, n)
 
 
+@by_device
 def chebyshev_polynomial_u(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the second kind of degree n."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_u, _plain, x, n), input, n)
 
 
+@by_device
 def chebyshev_polynomial_v(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the third kind of degree n."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_v, _plain, x, n), input, n)
 
 
+@by_device
 def chebyshev_polynomial_w(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the fourth kind of degree n."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_w, _plain, x, n), input, n)
 
 
+@by_device
 def shifted_chebyshev_polynomial_t(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the first kind of degree n at 2 * input - 1."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_t, _shifted, x, n), input, n)
 
 
+@by_device
 def shifted_chebyshev_polynomial_u(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the second kind of degree n at 2 * input - 1."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_u, _shifted, x, n), input, n)
 
 
+@by_device
 def shifted_chebyshev_polynomial_v(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the third kind of degree n at 2 * input - 1."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_v, _shifted, x, n), input, n)
 
 
+@by_device
 def shifted_chebyshev_polynomial_w(input: Array, n: Array) -> Array:
     """Compute the Chebyshev polynomial of the fourth kind of degree n at 2 * input - 1."""
     return _elementwise(lambda x, n: _chebyshev(_chebyshev_w, _shifted, x, n), input, n)
 
 
+@by_device
 def hermite_polynomial_h(input: Array, n: Array) -> Array:
     """Compute the physicists' Hermite polynomial of degree n."""
     return _elementwise(_hermite_h, input, n)
 
 
+@by_device
 def hermite_polynomial_he(input: Array, n: Array) -> Array:
     """Compute the probabilists' Hermite polynomial of degree n."""
     return _elementwise(_hermite_he, input, n)
 
 
+@by_device
 def laguerre_polynomial_l(input: Array, n: Array) -> Array:
     """Compute the Laguerre polynomial of degree n."""
     return _elementwise(_laguerre, input, n)
 
 
+@by_device
 def legendre_polynomial_p(input: Array, n: Array) -> Array:
     """Compute the Legendre polynomial of degree n."""
     return _elementwise(_legendre, input, n)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import data_address
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.kernels.positions import strided_positions
+from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 
 
@@ -38,16 +40,8 @@ class Geometry:
             reach = stride * (size - 1) + reach
         return False
 
-    def view_of(self, buffer: Array) -> Array:
-        """The array of this geometry in a buffer of bytes."""
-        return np.ndarray(self.shape, self.dtype, buffer.data, self.offset, self.strides)
-
     def element_strides(self) -> tuple[int, ...]:
         return tuple(stride // self.dtype.itemsize for stride in self.strides)
-
-    def positions(self) -> Array:
-        """Where the elements lie, counted in elements from the first one of the base, in row-major order."""
-        return strided_positions(self.shape, self.element_strides(), self.offset // self.dtype.itemsize)
 
     def public_dtype(self) -> dtype:
         return from_numpy_dtype(self.dtype)
@@ -57,36 +51,50 @@ def geometry_of(array: Array, base: Array | None = None) -> Geometry:
     """The geometry of `array` relative to `base` (itself by default)."""
     offset = 0
     if base is not None and array.size and base.size:
-        offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        offset = data_address(array) - data_address(base)
     return Geometry(array.shape, array.strides, offset, array.dtype)
+
+
+def _view_in(buffer: Array, geometry: Geometry) -> Array:
+    """The array of a geometry in a buffer of bytes."""
+    return np.ndarray(geometry.shape, geometry.dtype, buffer, geometry.offset, geometry.strides)
+
+
+def element_positions(geometry: Geometry) -> Array:
+    """Where the elements lie, counted in elements from the first one of the base, in row-major order."""
+    first = geometry.offset // geometry.dtype.itemsize
+    return strided_positions(geometry.shape, geometry.element_strides(), first)
 
 
 def _buffer_with(base: Geometry, view: Geometry, values: Any | None) -> Array:
     """Fresh bytes that hold base and view; zeros, with `values` written at the base's elements."""
     buffer: Array = np.zeros(max(base.span(), view.span()), np.uint8)
     if values is not None:
-        base.view_of(buffer)[...] = values
+        _view_in(buffer, base)[...] = values
     return buffer
 
 
+@by_device
 def gather_strided(grad: Array, base: Geometry, view: Geometry) -> Array:
     """The part of the base's gradient that lies at the view's elements, as a fresh array."""
-    return view.view_of(_buffer_with(base, view, grad)).copy()
+    return _view_in(_buffer_with(base, view, grad), view).copy()
 
 
+@by_device
 def overwrite_strided(grad: Array, base: Geometry, view: Geometry, part: Any | None) -> Array:
     """The base's gradient with the view's elements replaced by `part` (zeros if None)."""
     buffer = _buffer_with(base, view, grad)
-    view.view_of(buffer)[...] = 0 if part is None else part
-    return base.view_of(buffer)
+    _view_in(buffer, view)[...] = 0 if part is None else part
+    return _view_in(buffer, base)
 
 
+@by_device
 def scatter_strided(grad: Any, base: Geometry, view: Geometry) -> Array:
     """The gradient of the base of which `grad` is the gradient of a view: elements seen twice are summed."""
     buffer = _buffer_with(base, view, None)
     if not view.overlaps():
-        view.view_of(buffer)[...] = grad
+        _view_in(buffer, view)[...] = grad
     else:
         whole = buffer[: buffer.size // view.dtype.itemsize * view.dtype.itemsize].view(view.dtype)
-        np.add.at(whole, view.positions(), np.broadcast_to(grad, view.shape).reshape(-1))
-    return base.view_of(buffer)
+        np.add.at(whole, element_positions(view), np.broadcast_to(grad, view.shape).reshape(-1))
+    return _view_in(buffer, base)

@@ -19,7 +19,7 @@ from pullback.kernels.matrix_checks import (
     _require_matrix,
     _require_square,
 )
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 # Up to this size the general solver is called; larger systems are halved, so that most of the work is one product.
@@ -93,6 +93,7 @@ def linalg_solve_triangular(
     return _by_columns(flipped.swapaxes(-1, -2))
 
 
+@by_device
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:

@@ -7,9 +7,11 @@ from itertools import product
 
 import numpy as np
 
+from pullback.native import by_device
 from pullback.typing import Array, Shape
 
 
+@by_device
 def pad_with(input: Array, padding: Shape, value: float = 0, after: Shape | None = None) -> Array:
     """Put `padding` elements of `value` before the last dimensions, and as many (or `after`) behind."""
     after = padding if after is None else after
@@ -22,6 +24,7 @@ def pad_with(input: Array, padding: Shape, value: float = 0, after: Shape | None
     return padded
 
 
+@by_device
 def window_view(padded: Array, kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> Array:
     """View (*lead, *spatial) as (*lead, *kernel, *counts): element k of window i of each spatial dimension."""
     dims = len(kernel)
@@ -68,6 +71,7 @@ def offset_slices(
     ]
 
 
+@by_device
 def add_windows(windows: Array, sizes: Shape, stride: Shape, dilation: Shape) -> Array:
     """The adjoint of `window_view`: add up windows (*lead, *kernel, *counts) into (*lead, *sizes)."""
     dims = len(sizes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pullback.native import by_device
 from pullback.typing import Array, DType
 
 
@@ -20,6 +21,7 @@ def _rounded(values: Array, dtype: DType) -> Array:
     return values.astype(dtype)
 
 
+@by_device
 def general_cosine_window(size: int, coefficients: Sequence[float], periodic: bool, dtype: DType) -> Array:
     """Sum of cosines with alternating signs: a_0 - a_1 cos(x) + a_2 cos(2x) - ..."""
     positions, steps = _positions(size, periodic)
@@ -30,18 +32,21 @@ def general_cosine_window(size: int, coefficients: Sequence[float], periodic: bo
     return _rounded(values, dtype)
 
 
+@by_device
 def bartlett_window_values(size: int, periodic: bool, dtype: DType) -> Array:
     """A triangle that reaches zero at both ends."""
     positions, steps = _positions(size, periodic)
     return _rounded(1 - np.abs(2 * positions / steps - 1), dtype)
 
 
+@by_device
 def cosine_window_values(size: int, periodic: bool, dtype: DType) -> Array:
     """Half a wave of a sine, sampled between its zeros."""
     positions, steps = _positions(size, periodic)
     return _rounded(np.sin(np.pi * (positions + 0.5) / (steps + 1)), dtype)
 
 
+@by_device
 def exponential_window_values(size: int, center: float | None, tau: float, periodic: bool, dtype: DType) -> Array:
     """exp(-|n - center| / tau)."""
     positions, steps = _positions(size, periodic)
@@ -49,12 +54,14 @@ def exponential_window_values(size: int, center: float | None, tau: float, perio
     return _rounded(np.exp(-np.abs(positions - middle) / tau), dtype)
 
 
+@by_device
 def gaussian_window_values(size: int, std: float, periodic: bool, dtype: DType) -> Array:
     """exp(-((n - middle) / std)^2 / 2)."""
     positions, steps = _positions(size, periodic)
     return _rounded(np.exp(-0.5 * ((positions - steps / 2) / std) ** 2), dtype)
 
 
+@by_device
 def kaiser_window_values(size: int, beta: float, periodic: bool, dtype: DType) -> Array:
     """I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1."""
     positions, steps = _positions(size, periodic)

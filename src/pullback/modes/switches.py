@@ -81,8 +81,8 @@ class Switches(threading.local):
         """Whether a dispatch mode or a `__torch_dispatch__` runs: nothing is recorded, whatever grad mode says."""
         self.node_observer: Any = None
         """The innermost NodeObserver, which sees nodes of backward run."""
-        self.meta_device: bool = False
-        """Whether new tensors are made on the device "meta"."""
+        self.new_device: Any = None
+        """The device on which new tensors are made, where that is not the CPU."""
         # Settings that no generated function reads: they may be assigned directly.
         self.anomaly_check_nan: bool = True
         self.dual_ids: tuple[int, ...] = ()
@@ -118,7 +118,7 @@ SWITCH_DEFAULTS = {
     "dispatch_modes": (),
     "below_autograd": False,
     "node_observer": None,
-    "meta_device": False,
+    "new_device": None,
 }
 
 _FINISHING = frozenset(("inference_mode", "anomaly_mode", "dual_level", "saved_tensor_hooks", "transform"))

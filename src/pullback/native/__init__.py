@@ -13,8 +13,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
-from typing import Any, TypeVar
+from importlib.util import find_spec
+from typing import Any, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -40,9 +42,75 @@ extension: Any = _load()
 def native(reference: _Function) -> _Function:
     """Replace a NumPy kernel by the compiled one of its name, where there is one."""
     if extension is None:
-        return reference
+        return by_device(reference)
     replaced: _Function = extension.bind(reference.__name__, reference)
     return replaced
+
+
+def by_device(reference: _Function) -> _Function:
+    """Hand calls with arrays of another device than the CPU over to that device's kernel. See Note [Kernels by device].
+
+    `@native` does this too: here are the kernels that were not compiled and make arrays of their own.
+    """
+    if extension is not None:
+        handing: _Function = extension.by_device(reference)
+        return handing
+    return _handing_over(reference) if _may_have_devices() else reference
+
+
+@cache
+def _may_have_devices() -> bool:
+    """Whether arrays of another device may come up: asked for, or CuPy is installed. Without it nothing is to look out."""
+    wanted = os.environ.get("PULLBACK_DEVICES")
+    return wanted != "0" if wanted is not None else find_spec("cupy") is not None
+
+
+class _Devices:
+    """The arrays of other devices: their class, and who knows their kernels."""
+
+    array_type: Any = None
+    find: Callable[[type, Any], Any]
+
+
+def use_devices(array_type: type, find: Callable[[type, Any], Any]) -> None:
+    """From now on arrays of the type belong to other devices, and `find(type, reference)` gives their kernels."""
+    _Devices.array_type, _Devices.find = array_type, find
+    if extension is not None:
+        extension.use_devices(array_type, find)
+    elif not _may_have_devices():
+        raise RuntimeError(
+            "kernels were loaded for the CPU alone: set PULLBACK_DEVICES=1 in the environment before pullback is imported"
+        )
+
+
+def _handing_over(reference: _Function) -> _Function:
+    """As the extension does, where there is none."""
+    of_devices: dict[type, Any] = {}
+
+    @wraps(reference)
+    def kernel(*args: Any, **options: Any) -> Any:
+        if _Devices.array_type is not None:
+            array = _first_device_array(args, 2) if not options else _first_device_array([*args, *options.values()], 2)
+            if array is not None:
+                kind = type(array)
+                found = of_devices.get(kind)
+                if found is None:
+                    found = of_devices[kind] = _Devices.find(kind, reference)
+                return found(*args, **options)
+        return reference(*args, **options)
+
+    return cast(_Function, kernel)
+
+
+def _first_device_array(values: Any, depth: int) -> Any:
+    for value in values:
+        if isinstance(value, _Devices.array_type):
+            return value
+        if depth and isinstance(value, (list, tuple)):
+            found = _first_device_array(value, depth - 1)
+            if found is not None:
+                return found
+    return None
 
 
 def compiled_kernels() -> list[str]:

@@ -129,14 +129,65 @@ typedef struct {
     vectorcallfunc vectorcall;
     KernelFunction function;
     PyObject *reference;
+    PyObject *of_devices; /* array type -> the kernel that serves it; NULL until one was asked for */
 } Kernel;
+
+/* Arrays of other devices than the CPU: see Note [Kernels by device]. No type: no such device is in use. */
+static PyTypeObject *device_array_type;
+static PyObject *find_device_kernel;
+
+/* The first array of a device among the values, also in lists of them; NULL if there is none. */
+static PyObject *first_device_array(PyObject *const *values, Py_ssize_t count, int depth)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *value = values[i], *found = NULL;
+        if (PyType_IsSubtype(Py_TYPE(value), device_array_type))
+            return value;
+        if (depth && PyTuple_Check(value))
+            found = first_device_array(((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value), depth - 1);
+        else if (depth && PyList_Check(value))
+            found = first_device_array(((PyListObject *)value)->ob_item, PyList_GET_SIZE(value), depth - 1);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static PyObject *call_on_device(Kernel *kernel, PyObject *array, PyObject *const *arguments, size_t flags,
+                                PyObject *keywords)
+{
+    PyObject *type = (PyObject *)Py_TYPE(array);
+    if (!kernel->of_devices && !(kernel->of_devices = PyDict_New()))
+        return NULL;
+    PyObject *served = Py_XNewRef(PyDict_GetItemWithError(kernel->of_devices, type));
+    if (!served) {
+        if (PyErr_Occurred())
+            return NULL;
+        served = PyObject_CallFunctionObjArgs(find_device_kernel, type, kernel->reference, NULL);
+        if (!served || PyDict_SetItem(kernel->of_devices, type, served)) {
+            Py_XDECREF(served);
+            return NULL;
+        }
+    }
+    PyObject *result = PyObject_Vectorcall(served, arguments, flags, keywords);
+    Py_DECREF(served);
+    return result;
+}
 
 static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
 {
     Kernel *kernel = (Kernel *)self;
-    PyObject *result = kernel->function(arguments, PyVectorcall_NARGS(flags), keywords);
-    if (LIKELY(result != NULL) || PyErr_Occurred())
-        return result;
+    if (UNLIKELY(device_array_type != NULL)) {
+        Py_ssize_t given = PyVectorcall_NARGS(flags) + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+        PyObject *array = first_device_array(arguments, given, 2);
+        if (array)
+            return call_on_device(kernel, array, arguments, flags, keywords);
+    }
+    if (kernel->function) {
+        PyObject *result = kernel->function(arguments, PyVectorcall_NARGS(flags), keywords);
+        if (LIKELY(result != NULL) || PyErr_Occurred())
+            return result;
+    }
     return PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
 }
 
@@ -157,12 +208,14 @@ static PyObject *kernel_repr(PyObject *self)
 static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Kernel *)self)->reference);
+    Py_VISIT(((Kernel *)self)->of_devices);
     return 0;
 }
 
 static int kernel_clear(PyObject *self)
 {
     Py_CLEAR(((Kernel *)self)->reference);
+    Py_CLEAR(((Kernel *)self)->of_devices);
     return 0;
 }
 
@@ -208,14 +261,13 @@ static PyTypeObject KernelType = {
 
 static PyObject *join(KernelFunction function, PyObject *reference)
 {
-    if (!function)
-        return Py_NewRef(reference);
     Kernel *kernel = PyObject_GC_New(Kernel, &KernelType);
     if (!kernel)
         return NULL;
     kernel->vectorcall = kernel_call;
     kernel->function = function;
     kernel->reference = Py_NewRef(reference);
+    kernel->of_devices = NULL;
     PyObject_GC_Track(kernel);
     return (PyObject *)kernel;
 }
@@ -243,6 +295,20 @@ static PyObject *bind_overwriting(PyObject *module, PyObject *const *arguments, 
 {
     const KernelEntry *entry;
     return find_entry(arguments, count, &entry) ? join(entry ? entry->overwrite : NULL, arguments[1]) : NULL;
+}
+
+static PyObject *by_device(PyObject *module, PyObject *reference)
+{
+    return join(NULL, reference);
+}
+
+static PyObject *use_devices(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyType_Check(arguments[0]))
+        return PyErr_Format(PyExc_TypeError, "a type and a function are needed");
+    Py_XSETREF(find_device_kernel, Py_NewRef(arguments[1]));
+    Py_XSETREF(device_array_type, (PyTypeObject *)Py_NewRef(arguments[0]));
+    Py_RETURN_NONE;
 }
 
 static PyObject *names(PyObject *module, PyObject *none)
@@ -278,9 +344,12 @@ static PyObject *limit_instructions(PyObject *module, PyObject *widest)
 
 static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
-     "bind(name, reference): the compiled kernel of that name; the reference itself where there is none."},
+     "bind(name, reference): the compiled kernel of that name; without one a kernel that only asks for the device."},
     {"bind_overwriting", (PyCFunction)(void (*)(void))bind_overwriting, METH_FASTCALL,
      "bind_overwriting(name, reference): as bind, the form that writes into its first argument."},
+    {"by_device", by_device, METH_O, "by_device(reference): the reference, except for arrays of other devices."},
+    {"use_devices", (PyCFunction)(void (*)(void))use_devices, METH_FASTCALL,
+     "use_devices(type, find): arrays of the type are of other devices, and find(type, reference) gives their kernel."},
     {"names", names, METH_NOARGS, "The names of all compiled kernels."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
     {"limit_instruction_set", limit_instructions, METH_O,

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from pullback.backend.device import move_array, usable_device
 from pullback.backend.dtype import dtype
 from pullback.backend.storage import strided_view
 from pullback.serialization.storage import Storage
@@ -88,6 +89,8 @@ class Rebuilder:
         if metadata and (not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}):
             raise pickle.UnpicklingError("the metadata of a tensor may only say 'conj' and 'neg'")
         array = strided_view(data, numpy_dtype, _integer(offset), _integers(size), _integers(stride))
+        if storage.location != "cpu":
+            array = move_array(array, usable_device(storage.location))
         tensor = self._access.tensor_from_array(array, _boolean(requires_grad), hooks)
         return self._access.turned(tensor, metadata) if isinstance(metadata, dict) and metadata else tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from pullback.backend.device import device
+from pullback.backend.device import device, find_library, usable_device
 from pullback.backend.dtype import dtype
 from pullback.backend.mirror import after_write
 from pullback.backend.naming import display_namespace
@@ -97,7 +97,7 @@ def location_tag(storage: object) -> str:
         tag = tagger(storage)
         if tag:
             return tag
-    return "cpu"
+    return getattr(storage, "location", "cpu")
 
 
 def default_restore_location(storage: Storage, location: str) -> Storage:
@@ -108,6 +108,10 @@ def default_restore_location(storage: Storage, location: str) -> Storage:
             return restored
     kind = location.partition(":")[0]
     if kind == "cpu":
+        storage.location = "cpu"
+        return storage
+    if find_library(kind) is not None:
+        storage.location = str(usable_device(location))
         return storage
     if kind in ("cuda", "mps", "xpu"):
         name = display_namespace()
@@ -129,5 +133,6 @@ def restore_location(storage: Storage, location: str, map_location: MapLocation)
         return default_restore_location(storage, map_location.get(location, location))
     if isinstance(map_location, (str, device)):
         return default_restore_location(storage, str(map_location))
+    storage.location = "cpu"  # where its bytes are now
     chosen = map_location(storage, location)
     return default_restore_location(storage, location) if chosen is None else chosen

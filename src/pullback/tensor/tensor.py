@@ -12,11 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pullback.backend.array_module import element_strides, storage_offset
-from pullback.backend.device import CPU, META, device
+from pullback.backend.array_module import element_strides, ndarray, storage_offset
+from pullback.backend.device import CPU, device, device_of
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
-from pullback.backend.meta_array import is_meta
 from pullback.errors import captured_modification, refused_call
 from pullback.modes.interception import (
     dispatch,
@@ -165,7 +164,8 @@ class Tensor(TensorBase):
     @property
     def device(self) -> device:
         """Where the memory lies."""
-        return META if is_meta(self._array) else CPU
+        array = self._array
+        return CPU if type(array) is ndarray else device_of(array)
 
     @property
     def ndim(self) -> int:
@@ -553,7 +553,7 @@ class Tensor(TensorBase):
 
     @property
     def is_cuda(self) -> bool:
-        return False
+        return type(self._array) is not ndarray and device_of(self._array).type == "cuda"
 
 
 class _Graph:

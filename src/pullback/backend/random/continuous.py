@@ -23,6 +23,7 @@ from pullback.backend.random.checks import (
 from pullback.backend.random.engine import fill_exponential, fill_normal, fill_normal_pairs, fill_uniform
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.memory_order import fill, real_view
+from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 
 _ARRAYS = (np.ndarray, np.generic)
@@ -42,6 +43,7 @@ def uniform(shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0, gen
     return uniform_(np.empty(shape, dtype), low, high, generator)
 
 
+@by_device
 def uniform_(input: Array, low: float = 0.0, high: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from [low, high)."""
     if input.dtype.kind in "cW":
@@ -101,6 +103,7 @@ def normal(
     return values
 
 
+@by_device
 def normal_(input: Array, mean: float | complex = 0.0, std: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the normal distribution; both parts of complex numbers have the mean `mean`."""
     if input.dtype.kind in "cW":
@@ -184,6 +187,7 @@ def exponential(shape: Shape, dtype: DType, lambd: float = 1.0, generator: Maybe
     return exponential_(np.empty(shape, dtype), lambd, generator)
 
 
+@by_device
 def exponential_(input: Array, lambd: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the exponential distribution of rate `lambd`."""
     require_continuous(input.size, input.dtype, "Exponential")
@@ -204,6 +208,7 @@ def cauchy(
     return _draw_cauchy(math.prod(shape), dtype, median, sigma, generator).reshape(shape)
 
 
+@by_device
 def cauchy_(input: Array, median: float = 0.0, sigma: float = 1.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` from the Cauchy distribution."""
     return fill(input, _draw_cauchy(input.size, input.dtype, median, sigma, generator))
@@ -225,6 +230,7 @@ def log_normal(
     return _draw_log_normal(math.prod(shape), dtype, mean, std, generator).reshape(shape)
 
 
+@by_device
 def log_normal_(input: Array, mean: float = 1.0, std: float = 2.0, generator: MaybeGenerator = None) -> Array:
     """Fill `input` with the exponential of normal numbers."""
     return fill(input, _draw_log_normal(input.size, input.dtype, mean, std, generator))

@@ -23,6 +23,7 @@ from pullback.backend.random.continuous import exponential_
 from pullback.backend.random.engine import fill_bernoulli, fill_integers, fill_permutation
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.memory_order import fill, paired
+from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 
 _WIDE_RANGE = 2**28  # from here on the remainder of a 32-bit word would be noticeably biased
@@ -39,6 +40,7 @@ def randint(low: int, high: int, shape: Shape, dtype: DType = _INT64, generator:
     return _draw_integers(math.prod(shape), dtype, low, high, generator).reshape(shape)
 
 
+@by_device
 def random_(input: Array, low: int | None = None, high: int | None = None, generator: Generator | None = None) -> Array:
     """Fill `input` with integers from [low, high).
 
@@ -143,6 +145,7 @@ def _random_range(source: Generator, count: int, first: int, width: int) -> Arra
     return words.view(np.int64)
 
 
+@by_device
 def bernoulli(p: Array, generator: Generator | None = None) -> Array:
     """Draw 1 with probability `p`, else 0, for each element of an array, in its dtype.
 
@@ -152,6 +155,7 @@ def bernoulli(p: Array, generator: Generator | None = None) -> Array:
     return bernoulli_(np.empty(p.shape, p.dtype), p, generator)
 
 
+@by_device
 def bernoulli_(input: Array, p: float | Array = 0.5, generator: Generator | None = None, success: float = 1.0) -> Array:
     """Fill `input` with `success` with probability `p`, a number or an array that broadcasts to it, else with 0."""
     dtype = input.dtype
@@ -190,6 +194,7 @@ def geometric(shape: Shape, dtype: DType, p: float, generator: Generator | None 
     return geometric_(np.empty(shape, dtype), p, generator)
 
 
+@by_device
 def geometric_(input: Array, p: float, generator: Generator | None = None) -> Array:
     """Fill `input` with how many trials of probability `p` it takes until the first success."""
     if not 0 < p < 1:
@@ -294,6 +299,7 @@ def _last_and_previous_steps(targets: Array, index: Array) -> tuple[Array, Array
     return last, previous
 
 
+@by_device
 def multinomial(input: Array, num_samples: int, replacement: bool = False, generator: Generator | None = None) -> Array:
     """Draw the indices of `num_samples` categories per row, with probabilities proportional to `input`."""
     _check_multinomial(input, num_samples, replacement)

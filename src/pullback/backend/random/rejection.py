@@ -17,11 +17,13 @@ from pullback.backend.random.engine import fill_binomial, fill_gamma, fill_poiss
 from pullback.backend.random.gammas import GammaSampler
 from pullback.backend.random.generator import Generator, chosen
 from pullback.backend.random.read_ahead import ReadAhead
+from pullback.native import by_device
 from pullback.typing import Array
 
 _THIRD = float(np.float32(1 / 3))  # a float32 constant in PyTorch
 
 
+@by_device
 def poisson(input: Array, generator: Generator | None = None) -> Array:
     """Draw from the Poisson distribution with the rates `input`."""
     require_floating(input.size, input.dtype, "poisson_cpu")
@@ -51,6 +53,7 @@ def _once_if_equal(*parameters: Array) -> tuple[Array, ...]:
     return tuple(each[:1] for each in parameters) if equal else parameters
 
 
+@by_device
 def standard_gamma(input: Array, generator: Generator | None = None) -> Array:
     """Draw from the gamma distribution with the shapes `input` and scale 1."""
     if input.size and input.dtype.name not in ("float32", "float64"):
@@ -89,6 +92,7 @@ def _draw_gamma(source: Generator, alpha: Array, exponent: Array, d: Array, samp
     samples[drawn] = scales * d * found
 
 
+@by_device
 def dirichlet(input: Array, generator: Generator | None = None) -> Array:
     """Draw from the Dirichlet distribution whose concentrations lie along the last dimension."""
     if input.size and input.dtype.name not in ("float32", "float64"):
@@ -138,6 +142,7 @@ def _sum_in_order(steps: Array) -> Array:
     return np.asarray(np.add.accumulate(steps, -3)[..., -1, :, :])
 
 
+@by_device
 def binomial(count: Array, prob: Array, generator: Generator | None = None) -> Array:
     """Draw how many of `count` trials of probability `prob` succeed."""
     if not is_floating(count.dtype) or not is_floating(prob.dtype):

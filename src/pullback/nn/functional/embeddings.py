@@ -112,7 +112,11 @@ def _as_bags(
             )
         bags, length = input._array.shape
         weights = None if per_sample_weights is None else functions.reshape(per_sample_weights, (-1,))
-        return functions.reshape(input, (-1,)), arange(0, bags * length, length or 1, dtype=input.dtype), weights
+        return (
+            functions.reshape(input, (-1,)),
+            arange(0, bags * length, length or 1, dtype=input.dtype, device=input.device),
+            weights,
+        )
     if input._array.ndim != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
     if offsets is None:

@@ -51,7 +51,7 @@ def multi_head_attention_forward(
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
     q, k, v = (_heads(t, batch, num_heads, given) for t, given in ((q, None), (k, static_k), (v, static_v)))
     if add_zero_attn:
-        k, v = (functions.cat([t, zeros(t.shape[0], 1, t.shape[2], dtype=t.dtype)], 1) for t in (k, v))
+        k, v = (functions.cat([t, zeros(t.shape[0], 1, t.shape[2], dtype=t.dtype, device=t.device)], 1) for t in (k, v))
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
     if padding is not None:
         wide = padding.view(batch, 1, 1, k.shape[1]).expand(-1, num_heads, -1, -1)
@@ -130,7 +130,7 @@ def _as_additive(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None
     if mask is None:
         return None
     if mask._array.dtype.kind == "b":
-        return functions.masked_fill(zeros(*mask.shape, dtype=query.dtype), mask, -math.inf)
+        return functions.masked_fill(zeros(*mask.shape, dtype=query.dtype, device=query.device), mask, -math.inf)
     if mask._array.dtype.kind not in "fV":
         raise AssertionError(f"only bool and floating types of {name} are supported")
     return mask

@@ -128,7 +128,7 @@ def _fractional(
             raise RuntimeError(f"{name}(): pool {word} {k} too large relative to input {word} {n}")
     if samples is None:
         batch = 1 if input._array.ndim == dims + 1 else input._array.shape[0]
-        samples = functions.rand(batch, input._array.shape[-dims - 1], dims, dtype=input.dtype)
+        samples = functions.rand(batch, input._array.shape[-dims - 1], dims, dtype=input.dtype, device=input.device)
     if samples._array.dtype != input._array.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if samples._array.ndim != 3:

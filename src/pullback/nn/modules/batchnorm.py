@@ -49,7 +49,9 @@ class _NormBase(Module):
         tracked = track_running_stats
         self.register_buffer("running_mean", creation.zeros(num_features, **options) if tracked else None)
         self.register_buffer("running_var", creation.ones(num_features, **options) if tracked else None)
-        self.register_buffer("num_batches_tracked", creation.tensor(0, dtype=int64) if tracked else None)
+        self.register_buffer(
+            "num_batches_tracked", creation.tensor(0, dtype=int64, device=options.get("device")) if tracked else None
+        )
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:

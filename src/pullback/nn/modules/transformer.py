@@ -45,7 +45,7 @@ def _canonical_mask(mask: Any, name: str, like: Any, other: Any = None) -> Any:
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if mask.dtype is not bool_:
         return mask
-    return creation.zeros(mask.shape, dtype=like.dtype).masked_fill_(mask, -math.inf)
+    return creation.zeros(mask.shape, dtype=like.dtype, device=mask.device).masked_fill_(mask, -math.inf)
 
 
 def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
