@@ -15,6 +15,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pullback.backend.device import known_libraries
 from pullback.backend.random import Generator, default_generator
 from pullback.creation import wrap
 from pullback.tensor.tensor import Tensor
@@ -34,6 +35,9 @@ Generator.unwrap_state = staticmethod(_unwrap_state)
 
 def manual_seed(seed: Any) -> Generator:
     """Seed the default generator and return it."""
+    for library in known_libraries():
+        library.manual_seed(int(seed))
+    default_generator.was_seeded = True
     return default_generator.manual_seed(int(seed))
 
 

@@ -12,6 +12,7 @@ from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
 from pullback.rules.render import Library, render
 from tools.codegen.emit_c import emit_elementwise
+from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
@@ -45,6 +46,7 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
         native
     )
+    texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
     return texts, refusals
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pullback import functions
-from pullback.backend.device import device
+from pullback.backend.device import device, find_library
 from pullback.backend.dtype import bfloat16, dtype, float16, float32
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.user_warnings import warn_user
@@ -95,6 +95,8 @@ class autocast:
     def _is_usable(self) -> bool:
         """Whether this machine has the device, and the device the dtype; else a warning says why not."""
         if self.device != "cpu":
+            if find_library(self.device) is not None:
+                return True
             if self.device == "cuda":
                 warn_user("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False

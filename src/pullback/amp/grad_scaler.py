@@ -6,6 +6,7 @@ from collections import defaultdict
 from enum import Enum
 from typing import Any
 
+from pullback.backend.device import find_library
 from pullback.creation import tensor
 from pullback.graph.history import bump_version
 from pullback.kernels.many_arrays import scale_arrays
@@ -44,7 +45,7 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device = device
         self._enabled = enabled
-        if enabled and device == "cuda":
+        if enabled and device == "cuda" and find_library("cuda") is None:
             warn_user("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:
@@ -67,7 +68,7 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._factor is None or self._factor[0] != self._scale:
-                self._factor = (self._scale, tensor(self._scale))
+                self._factor = (self._scale, tensor(self._scale))  # a number of the CPU: it meets any device
             return outputs * self._factor[1]
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(self.scale(o) for o in outputs)

@@ -144,11 +144,11 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in the CPU's memory; here they already are, so they are only copied."""
+    """Keep saved tensors in the CPU's memory until backward needs them; those that are there are only copied."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Any) -> Any:
-            return tensor.device, tensor.clone()
+            return tensor.device, tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
 
         def unpack(packed: Any) -> Tensor:
             device, tensor = packed

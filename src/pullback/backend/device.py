@@ -96,6 +96,11 @@ def register_device_type(type: str, library: Any) -> None:
     _libraries[type] = library
 
 
+def known_libraries() -> list[Any]:
+    """The libraries of devices that are in use."""
+    return list(_libraries.values())
+
+
 def find_library(type: str) -> Any:
     """The library of a type of device; None where it has none. That of GPUs is looked for when first asked for."""
     found = _libraries.get(type)

@@ -54,6 +54,16 @@ class Library:
         """The form of an array function that makes arrays of this library."""
         return self.find(function)
 
+    def random_states(self) -> list[Any]:
+        """The states of the generators of all devices of this type."""
+        return []
+
+    def set_random_states(self, states: list[Any]) -> None:
+        """Go back to what `random_states` returned."""
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed the generators of all devices of this type; a library without one draws on the CPU."""
+
     def find(self, reference: Any) -> Any:
         """The kernel that stands for one of the CPU; `devices/table.py` sets it."""
         raise NotImplementedError

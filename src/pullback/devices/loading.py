@@ -28,6 +28,8 @@ ON_HOST = {
 }
 """Kernels that compute on the CPU and copy, and why. All others stay on the device."""
 
+_PLAIN_NAMES = ("pullback.kernels.overwriting",)
+"""Modules whose functions have names of kernels and are none."""
 _INDEXING = ("index", "index_put", "index_put_into", "index_back")
 _ARRAY_MODULES = ("pullback.backend.array_module", "pullback.backend.halves", "pullback.backend.blocks")
 """Modules of backend/ that are loaded per library, as those of kernels/ are."""
@@ -96,7 +98,7 @@ class Loader:
         if name in ON_HOST:
             return self._on_host(reference)
         own = self.library.kernels.get(name)
-        if own is None or not isinstance(reference, FunctionType):
+        if own is None or not isinstance(reference, FunctionType) or reference.__module__ in _PLAIN_NAMES:
             return reference
 
         @wraps(reference)

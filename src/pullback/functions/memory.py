@@ -276,8 +276,9 @@ def dlpack(input: Tensor, *args: Any, **options: Any) -> Any:
 
 
 def dlpack_device(input: Tensor) -> tuple[int, int]:
-    """DLPack's kind and number of the device: the CPU."""
-    return (1, 0)
+    """DLPack's kind (1 for the CPU, 2 for NVIDIA's GPUs) and number of the device."""
+    place = input.device
+    return (2, builtins.int(place.index or 0)) if place.type == "cuda" else (1, 0)
 
 
 def to_dlpack(tensor: Tensor) -> Any:

@@ -119,6 +119,16 @@ def _getter(function_name: str) -> Callable[[Any], Any]:
     return lambda self: getattr(F, function_name)(self)
 
 
+def _cuda_array_interface(self: Tensor) -> Any:
+    """The memory on a GPU, for other libraries to use without a copy."""
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+            "tensor.cuda() to copy tensor to device memory."
+        )
+    return self._array.__cuda_array_interface__
+
+
 PROPERTIES: dict[str, Any] = {
     "T": property(_getter("tensor_T")),
     "mT": property(_getter("tensor_mT")),
@@ -127,6 +137,7 @@ PROPERTIES: dict[str, Any] = {
     "real": property(_getter("real"), lambda self, value: self.real.copy_(value)),
     "imag": property(_getter("imag"), lambda self, value: self.imag.copy_(value)),
     "is_cpu": property(lambda self: self.device.type == "cpu"),
+    "__cuda_array_interface__": property(_cuda_array_interface),
     "is_meta": property(lambda self: self.device.type == "meta"),
     "name": property(lambda self: None),
     "layout": property(lambda self: _strided()),

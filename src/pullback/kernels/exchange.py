@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import flat_storage, storage_of
+from pullback.backend.device import find_library, usable_device
+from pullback.backend.device_array import DeviceArray
 from pullback.typing import Array, DType
 
 
@@ -17,8 +19,14 @@ def bytes_of_storage(array: Array) -> Array:
     return flat_storage(storage_of(array)).view(np.uint8)
 
 
+_CUDA = 2
+"""DLPack's number for the memory of NVIDIA's GPUs."""
+
+
 def export_dlpack(array: Array, **options: Any) -> Any:
     """A DLPack capsule of the array's memory."""
+    if isinstance(array, DeviceArray):
+        return array.raw.__dlpack__(**options)
     if not array.flags.writeable:
         array = array.view()
         array.flags.writeable = True
@@ -27,6 +35,10 @@ def export_dlpack(array: Array, **options: Any) -> Any:
 
 def import_dlpack(source: Any) -> Array:
     """An array on the memory that a DLPack exporter, or its capsule, describes."""
+    if hasattr(source, "__dlpack_device__") and source.__dlpack_device__()[0] == _CUDA:
+        library = find_library(usable_device("cuda").type)
+        imported: Array = library.wrapper(library.module.from_dlpack(source))
+        return imported
     array = np.from_dlpack(source if hasattr(source, "__dlpack__") else Capsule(source))
     if array.flags.writeable:
         return array

@@ -90,7 +90,10 @@ def _handing_over(reference: _Function) -> _Function:
     @wraps(reference)
     def kernel(*args: Any, **options: Any) -> Any:
         if _Devices.array_type is not None:
-            array = _first_device_array(args, 2) if not options else _first_device_array([*args, *options.values()], 2)
+            if args and isinstance(args[0], _Devices.array_type):
+                array = args[0]
+            else:
+                array = _first_device_array([*args, *options.values()], 2)
             if array is not None:
                 kind = type(array)
                 found = of_devices.get(kind)

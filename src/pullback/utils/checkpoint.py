@@ -15,6 +15,7 @@ from pullback.autograd.differentiation import backward
 from pullback.autograd.function import Function
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.autograd.graph import saved_tensors_hooks
+from pullback.backend.device import known_libraries
 from pullback.engine.engine import current_graph_task
 from pullback.modes.user_warnings import warn_user
 from pullback.random import get_rng_state, set_rng_state
@@ -123,18 +124,29 @@ def set_device_states(devices: Any, states: Any, *, device_type: str | None = No
     """Put back what `get_device_states` returned."""
 
 
+def _random_states() -> Any:
+    """The states of the generators of the CPU and of all devices in use."""
+    return get_rng_state(), [(library, library.random_states()) for library in known_libraries()]
+
+
+def _set_random_states(states: Any) -> None:
+    set_rng_state(states[0])
+    for library, state in states[1]:
+        library.set_random_states(state)
+
+
 @contextlib.contextmanager
 def _random_state(state: Any) -> Iterator[None]:
     """Run a block from a given state of the generator, and put the present one back afterwards."""
     if state is None:
         yield
         return
-    present = get_rng_state()
-    set_rng_state(state)
+    present = _random_states()
+    _set_random_states(state)
     try:
         yield
     finally:
-        set_rng_state(present)
+        _set_random_states(present)
 
 
 class CheckpointFunction(Function):
@@ -144,7 +156,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.state = _random_states() if preserve_rng_state else None
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
@@ -430,7 +442,7 @@ def _checkpoint_by_hooks(
 
     forward_context, recompute_context = context_fn()
     frame = _Frame(run, early_stop, check, recompute_context, debug)
-    frame.state = get_rng_state() if preserve else None
+    frame.state = _random_states() if preserve else None
     frame.arguments = [_TENSOR if isinstance(a, Tensor) else a for a in flat]
     tensors = [a for a in flat if isinstance(a, Tensor)]
     from pullback.creation import empty

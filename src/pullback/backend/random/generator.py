@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from pullback.backend.device import device as Device
-from pullback.backend.device import usable_device
+from pullback.backend.device import find_library, usable_device
 from pullback.backend.random.engine import engine_memory, fill_words, memory_of_loops
 from pullback.typing import Array
 
@@ -57,9 +57,19 @@ class Generator:
     [2357136044, 2546248239]
     """
 
+    was_seeded: bool = False
+    """Of the default generator: whether the program seeded it."""
     wrap_state: Callable[[Array], Any] = staticmethod(_unchanged)
     unwrap_state: Callable[[Any], Any] = staticmethod(_unchanged)
     """What a state looks like to users: the layer that knows Tensors replaces these two."""
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        if cls is Generator and device != "cpu":
+            place = usable_device(device)
+            library = None if place.type in ("cpu", "meta") else find_library(place.type)
+            if hasattr(library, "new_generator"):
+                return object.__new__(type(library.new_generator(place)))
+        return object.__new__(cls)
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = usable_device(device)

@@ -55,6 +55,10 @@ def make_overrides(xp: Any) -> dict[str, Any]:
     made["isposinf"] = lambda x: x == np.inf
     made["isneginf"] = lambda x: x == -np.inf
     made["take"] = _take(xp)
+    made["polyval"] = _polyval
+    made["broadcast_arrays"] = _broadcast_arrays(xp)
+    for name in ("maximum", "minimum"):
+        made[f"{name}.at"] = _extremum_at(xp, name, made[f"{name}.reduceat"])
     made["concatenate"] = _concatenate(xp)
     made["linalg.solve"] = _solve(xp)
     made["broadcast_to"] = lambda a, shape, subok=False: xp.broadcast_to(a, shape)
@@ -261,6 +265,41 @@ def _repeat(xp: Any) -> Callable[..., Any]:
         return xp.take(a, places, axis)
 
     return repeat
+
+
+def _polyval(p: Any, x: Any) -> Any:
+    """A polynomial, highest power first, by Horner's rule."""
+    result = x * 0
+    for coefficient in p:
+        result = result * x + coefficient
+    return result
+
+
+def _broadcast_arrays(xp: Any) -> Callable[..., Any]:
+    def broadcast_arrays(*arrays: Any) -> Any:
+        arrays = tuple([xp.asarray(a) for a in arrays])
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+        return [xp.broadcast_to(a, shape) for a in arrays]
+
+    return broadcast_arrays
+
+
+def _extremum_at(xp: Any, name: str, reduceat: Any) -> Callable[..., Any]:
+    """The larger (smaller) of what is there and all values for a place. CuPy's own loses digits of float64."""
+
+    def at(a: Any, indices: Any, values: Any) -> None:
+        index = indices if isinstance(indices, tuple) else (indices,)
+        places = xp.arange(a.size).reshape(a.shape)[index].ravel()
+        if not places.size:
+            return
+        values = xp.broadcast_to(xp.asarray(values, a.dtype), a[index].shape).ravel()
+        order = xp.argsort(places)
+        places, values = places[order], values[order]
+        starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), places[1:] != places[:-1]]))
+        found, where = reduceat(values, starts), xp.unravel_index(places[starts], a.shape)
+        a[where] = getattr(xp, name)(a[where], found)
+
+    return at
 
 
 def _take(xp: Any) -> Callable[..., Any]:

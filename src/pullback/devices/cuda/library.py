@@ -12,7 +12,12 @@ import numpy as np
 from pullback.backend.array_module import contiguous_strides
 from pullback.backend.device import device
 from pullback.backend.device_array import DeviceArray
+from pullback.devices.cuda.elementwise import fused_kernels
 from pullback.devices.cuda.functions import make_overrides
+from pullback.devices.cuda.memory import MemoryWatch
+from pullback.devices.cuda.philox import CudaGenerator, Sampler
+from pullback.devices.cuda.products import Products
+from pullback.devices.cuda.rows import RowKernels
 from pullback.devices.library import Library
 from pullback.devices.table import register
 from pullback.errors import gpu_out_of_memory
@@ -33,6 +38,9 @@ class CudaArray(DeviceArray):
         return self.raw.__cuda_array_interface__
 
 
+_IN_CHUNKS = ("kernels.normalization", "kernels.attention", "kernels.convolutions", "kernels.distances")
+
+
 class CudaLibrary(Library):
     """CuPy."""
 
@@ -44,20 +52,29 @@ class CudaLibrary(Library):
         super().__init__()
         self.array_type = cupy.ndarray
         self.overrides = make_overrides(cupy)
-        self._places = [device("cuda", number) for number in range(cupy.cuda.runtime.getDeviceCount())]
+        self.sampler = Sampler(self)
+        self.memory = MemoryWatch()
+        self.kernels = {
+            **fused_kernels(self),
+            **RowKernels(self).kernels(),
+            **Products(self).kernels(),
+            **self.sampler.kernels(),
+        }
+        self.functions |= {module: {"_CHUNK": 1 << 40} for module in _IN_CHUNKS}  # nothing is to stay in a cache here
+        self.places = [device("cuda", number) for number in range(cupy.cuda.runtime.getDeviceCount())]
 
     def place_of(self, raw: Any) -> device:
-        return self._places[raw.data.device_id]
+        return self.places[raw.data.device_id]
 
     def place(self) -> device:
-        return self._places[cupy.cuda.runtime.getDevice()]
+        return self.places[cupy.cuda.runtime.getDevice()]
 
     def checked_place(self, place: device) -> device:
         if place.index is None:
             return self.place()
-        if place.index >= len(self._places):
+        if place.index >= len(self.places):
             raise RuntimeError(
-                f"CUDA error: invalid device ordinal: {place}, and there are {len(self._places)} GPUs, counted from 0"
+                f"CUDA error: invalid device ordinal: {place}, and there are {len(self.places)} GPUs, counted from 0"
             )
         return place
 
@@ -102,6 +119,21 @@ class CudaLibrary(Library):
         if strides is None:
             strides = tuple([step * dtype.itemsize for step in contiguous_strides(shape)])
         return cupy.ndarray(tuple(shape), dtype, raw.data + offset, tuple(strides))
+
+    def random_states(self) -> list[Any]:
+        return [self.sampler.generator(number).pack_state() for number in range(len(self.places))]
+
+    def set_random_states(self, states: list[Any]) -> None:
+        for number, state in enumerate(states):
+            self.sampler.generator(number).unpack_state(state)
+
+    def manual_seed(self, seed: int) -> None:
+        for number in range(len(self.places)):
+            self.sampler.generator(number).manual_seed(seed)
+
+    def new_generator(self, place: device) -> CudaGenerator:
+        """A source of random numbers of its own."""
+        return CudaGenerator(place)
 
     def put(self, raw: Any, index: Any, value: Any) -> None:
         if isinstance(value, cupy.ndarray) and value.ndim:

@@ -98,9 +98,8 @@ class ModuleConversion:
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Any:
-        """Move everything to a GPU, of which this build has none."""
-        usable_device("cuda")
-        return self
+        """Move everything to a GPU."""
+        return self.to("cuda" if device is None else device)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """Give all parameters and buffers new memory that is not initialised."""

@@ -1,0 +1,265 @@
+"""Elementwise kernels of the GPU: one launch for a whole expression, printed in CUDA and compiled at first use.
+
+# Note [Fused kernels of the GPU]
+`elementwise_table.py` holds, for every kernel and every line of a rule that C can express, CUDA's text of one element.
+A call chooses its way through the kernel as the compiled one on the CPU does, brings its operands together and launches
+once: flat, 16 bytes a load, where all operands lie alike; else over at most as many dimensions as differ. Numbers are
+handed over, not compiled in. 16-bit floats are computed in float32 and rounded at the end. What is not served (integers,
+mixed dtypes, gaps in memory) is declined, and the kernel's text computes it step by step.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from pullback.devices.cuda.elementwise_table import KERNELS
+from pullback.expressions.cuda_printer import PREAMBLE
+
+_TYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16"}
+_BLOCK = 256
+_MOST_BLOCKS = 8448
+_HEAD = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+
+
+class FusedKernel:
+    """One kernel or line of a rule; a call answers NotImplemented to what it does not serve."""
+
+    def __init__(self, library: Any, name: str) -> None:
+        self._library = library
+        self._name = name
+        self._parameters, self._is_line, variants = KERNELS[name]
+        self._names = [parameter[0] for parameter in self._parameters]
+        self._texts = [(steps, result) for _, steps, result in variants]
+        self._choose = None
+        if len(variants) > 1 or variants[0][0] != "True":
+            chain = " else ".join(f"{place} if {test}" for place, (test, _, _) in enumerate(variants))
+            self._choose = eval(f"lambda {', '.join(self._names)}: {chain} else -1")
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        owned = False
+        if self._is_line and len(args) > len(self._names):
+            args, owned = args[:-1], args[-1]
+        elif "owned" in options:
+            owned = options.pop("owned")
+        values = list(args)
+        for name, _, default in self._parameters[len(values) :]:
+            value = options.pop(name, default)
+            if value is ...:
+                return NotImplemented
+            values.append(value)
+        if options or len(values) != len(self._names):
+            return NotImplemented
+        place = 0 if self._choose is None else self._choose(*values)
+        if place < 0 or self._texts[place][1] is None:
+            return NotImplemented
+        return self._launch(place, values, owned)
+
+    def _launch(self, place: int, values: list[Any], owned: bool) -> Any:
+        kinds, raws, numbers = "", [], []
+        dtype: Any = None
+        wrapper = self._library.wrapper
+        for value, (_, kind, _) in zip(values, self._parameters, strict=True):
+            type_ = type(value)
+            if type_ is wrapper:
+                raw = value.raw
+                if kind == "MASK":
+                    if raw.dtype.char != "?":
+                        return NotImplemented
+                    kinds += "m"
+                else:
+                    if dtype is None:
+                        dtype = raw.dtype
+                    elif raw.dtype is not dtype and raw.dtype != dtype:
+                        return NotImplemented
+                    kinds += "a"
+                raws.append(raw)
+            elif type_ is float or type_ is int:
+                kinds += "n"
+                numbers.append(float(value))
+            elif value is None or type_ is str:
+                kinds += "-"
+            elif isinstance(value, (np.floating, np.integer)):
+                kinds += "n"
+                numbers.append(float(value))
+            else:
+                return NotImplemented
+        if dtype is None or dtype.name not in _TYPES:
+            return NotImplemented
+        shape = raws[0].shape
+        for raw in raws:
+            if raw.shape != shape or not raw._c_contiguous:
+                return self._launch_strided(place, kinds, dtype, raws, numbers)
+        out = raws[0] if owned and kinds[0] == "a" else self._library.module.ndarray(shape, dtype)
+        size = out.size
+        if size:
+            width = 1 if "m" in kinds else _width(size, dtype.itemsize, raws)
+            count = size // width
+            kernel = _compiled_flat(self._name, place, kinds, dtype.name, width)
+            kernel((min(-(-count // _BLOCK), _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), (out, *raws, *numbers, count))
+        return wrapper(out)
+
+    def _launch_strided(self, place: int, kinds: str, dtype: Any, raws: list[Any], numbers: list[float]) -> Any:
+        first = raws[0]
+        if all(raw.shape == first.shape and raw.strides == first.strides for raw in raws) and first._f_contiguous:
+            out = self._library.module.empty_like(first, dtype=dtype)
+            if out.strides == first.strides and out.size:
+                kernel = _compiled_flat(self._name, place, kinds, dtype.name, 1)
+                kernel(
+                    (min(-(-out.size // _BLOCK), _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), (out, *raws, *numbers, out.size)
+                )
+                return self._library.wrapper(out)
+        shape = np.broadcast_shapes(*[raw.shape for raw in raws])
+        if any(raw.ndim > 1 and not raw._c_contiguous and raw.shape == shape for raw in raws):
+            return NotImplemented  # the result is to lie as the operands do: the text knows how
+        out = self._library.module.ndarray(shape, dtype)
+        if not out.size:
+            return self._library.wrapper(out)
+        sizes, steps = _collapsed(shape, raws)
+        if len(sizes) > 6:
+            return NotImplemented
+        kernel = _compiled_strided(self._name, place, kinds, dtype.name, len(sizes))
+        arguments = (out, *raws, *numbers, out.size, *sizes, *steps)
+        kernel((min(-(-out.size // _BLOCK), 2 * _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), arguments)
+        return self._library.wrapper(out)
+
+
+def _width(size: int, itemsize: int, raws: list[Any]) -> int:
+    """How many elements a thread reads at once: 16 bytes where arrays begin and end at such places."""
+    width = 16 // itemsize
+    if size % width:
+        return 1
+    for raw in raws:
+        if raw.data.ptr % 16:
+            return 1
+    return width
+
+
+def _collapsed(shape: Any, raws: list[Any]) -> tuple[list[int], list[int]]:
+    """Sizes of dimensions, neighbours joined where all operands allow it, and the steps (in elements) of each operand."""
+    rows = []
+    for raw in raws:
+        missing = len(shape) - raw.ndim
+        item = raw.dtype.itemsize
+        rows.append(
+            [0] * missing
+            + [0 if size == 1 and shape[missing + d] != 1 else stride // item
+               for d, (size, stride) in enumerate(zip(raw.shape, raw.strides, strict=True))]
+        )  # fmt: skip
+    dims: list[tuple[int, list[int]]] = []
+    for d, size in enumerate(shape):
+        if size == 1:
+            continue
+        steps = [row[d] for row in rows]
+        if dims and all(before == after * size for before, after in zip(dims[-1][1], steps, strict=True)):
+            dims[-1] = (dims[-1][0] * size, steps)
+        else:
+            dims.append((size, steps))
+    if not dims:
+        dims = [(1, [0] * len(rows))]
+    return [size for size, _ in dims], [steps[row] for row in range(len(rows)) for _, steps in dims]
+
+
+def _texts_of(name: str, place: int, kinds: str, dtype: str) -> Any:
+    """The parameters of a kernel, what an element reads, numbers as elements, its steps and its result."""
+    parameters, _, variants = KERNELS[name]
+    stored = _TYPES[dtype]
+    given: list[str] = []
+    reads: list[tuple[str, str]] = []
+    constants: list[str] = []
+    for (parameter, _, _), letter in zip(parameters, kinds, strict=True):
+        if letter in "am":
+            type = "bool" if letter == "m" else stored
+            given.append(f"const {type} *__restrict__ {parameter}_at")
+            reads.append((parameter, letter))
+    for (parameter, kind, _), letter in zip(parameters, kinds, strict=True):
+        if letter == "n":
+            is_element = kind in ("ARRAY", "ARRAY_OR_NUMBER", "OPTIONAL_ARRAY")
+            given.append(f"const double {parameter}{'_number' if is_element else ''}")
+            if is_element:
+                constants.append(f"const REAL {parameter} = (REAL){parameter}_number;")
+    return given, reads, constants, variants[place][1], variants[place][2]
+
+
+def _real(dtype: str) -> str:
+    return "double" if dtype == "float64" else "float"
+
+
+def _head(dtype: str) -> str:
+    return f"{_HEAD}#define REAL {_real(dtype)}\n{PREAMBLE}"
+
+
+def flat_source(name: str, place: int, kinds: str, dtype: str, width: int) -> str:
+    """CUDA's text for operands that lie alike, `width` elements to a load."""
+    given, reads, constants, steps, result = _texts_of(name, place, kinds, dtype)
+    stored = _TYPES[dtype]
+    lines = [_head(dtype), f"struct __align__({width * (8 if stored == 'double' else 4 if stored == 'float' else 2)}) "]
+    lines[-1] += f"Pack {{ {stored} at[{width}]; }};"
+    restrict = [text.replace("__restrict__ ", "") for text in given]
+    lines.append(f'extern "C" __global__ void run({stored} *out, {", ".join(restrict)}, const long long count)')
+    lines += ["{", *[f"    {text}" for text in constants]]
+    lines.append("    const long long turn = (long long)gridDim.x * blockDim.x;")
+    lines.append("    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += turn) {")
+    for parameter, letter in reads:
+        if letter == "a":
+            lines.append(f"        const Pack {parameter}_pack = ((const Pack *){parameter}_at)[i];")
+    lines += ["        Pack pack;", "        #pragma unroll", f"        for (int k = 0; k < {width}; k++) {{"]
+    for parameter, letter in reads:
+        lines.append(
+            f"            const REAL {parameter} = (REAL){parameter}_pack.at[k];" if letter == "a"
+            else f"            const bool {parameter} = {parameter}_at[i];"
+        )  # fmt: skip
+    lines += [f"            {steps}", f"            pack.at[k] = ({stored})({result});", "        }"]
+    return "\n".join([*lines, "        ((Pack *)out)[i] = pack;", "    }", "}", ""])
+
+
+def strided_source(name: str, place: int, kinds: str, dtype: str, ndim: int) -> str:
+    """CUDA's text for operands that are repeated or lie otherwise; the result is row-major."""
+    given, reads, constants, steps, result = _texts_of(name, place, kinds, dtype)
+    stored = _TYPES[dtype]
+    sizes = [f"const long long n{d}" for d in range(ndim)]
+    strides = [f"const long long {parameter}_s{d}" for parameter, _ in reads for d in range(ndim)]
+    lines = [_head(dtype)]
+    lines.append(
+        f'extern "C" __global__ void run({stored} *__restrict__ out, {", ".join(given)}, const long long count, '
+        f"{', '.join([*sizes, *strides])})"
+    )
+    lines += ["{", *[f"    {text}" for text in constants]]
+    lines.append("    const long long turn = (long long)gridDim.x * blockDim.x;")
+    lines.append("    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += turn) {")
+    lines.append("        long long _rest = i;")
+    lines += [f"        long long {parameter}_place = 0;" for parameter, _ in reads]
+    for d in range(ndim - 1, -1, -1):
+        index = f"_rest % n{d}" if d else "_rest"
+        lines.append(f"        {{ const long long at = {index}; " + (f"_rest /= n{d}; " if d else ""))
+        lines[-1] += " ".join(f"{parameter}_place += at * {parameter}_s{d};" for parameter, _ in reads) + " }"
+    for parameter, letter in reads:
+        type = "bool" if letter == "m" else "REAL"
+        lines.append(f"        const {type} {parameter} = ({type}){parameter}_at[{parameter}_place];")
+    lines += [f"        {steps}", f"        out[i] = ({stored})({result});", "    }", "}", ""]
+    return "\n".join(lines)
+
+
+@cache
+def _compiled_flat(name: str, place: int, kinds: str, dtype: str, width: int) -> Any:
+    return _launcher(flat_source(name, place, kinds, dtype, width))
+
+
+@cache
+def _compiled_strided(name: str, place: int, kinds: str, dtype: str, ndim: int) -> Any:
+    return _launcher(strided_source(name, place, kinds, dtype, ndim))
+
+
+def _launcher(source: str) -> Any:
+    """The compiled kernel; where there is one GPU, without the question which one it is for."""
+    cupy = import_module("cupy")
+    kernel = cupy.RawKernel(source, "run")
+    return kernel.kernel if cupy.cuda.runtime.getDeviceCount() == 1 else kernel
+
+
+def fused_kernels(library: Any) -> dict[str, FusedKernel]:
+    """All of them, by name."""
+    return {name: FusedKernel(library, name) for name, entry in KERNELS.items() if entry[2]}

@@ -1,0 +1,408 @@
+"""Kernels of the GPU along rows: softmax and layer norm with their gradients, sums, steps of Adam. One launch each.
+
+A block of threads has a row (a warp, where rows are short); its threads reduce together. 16-bit floats are computed in
+float32. What is not served (a dimension that is not last, gaps in memory, other dtypes) is declined.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+TYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16"}
+_HEAD = r"""
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#define INFINITE ((REAL)__longlong_as_double(0x7ff0000000000000LL))
+static __device__ inline REAL larger(REAL a, REAL b) { return a != a || a > b ? a : b; }
+static __device__ inline REAL plus(REAL a, REAL b) { return a + b; }
+template <REAL (*join)(REAL, REAL)> static __device__ inline REAL reduce(REAL value, REAL start)
+{
+    __shared__ REAL parts[32];
+    for (int step = 16; step; step >>= 1)
+        value = join(value, __shfl_xor_sync(0xffffffffu, value, step));
+    if (blockDim.x == 32)
+        return value;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = threadIdx.x % 32 < blockDim.x / 32 ? parts[threadIdx.x % 32] : start;
+    for (int step = 16; step; step >>= 1)
+        value = join(value, __shfl_xor_sync(0xffffffffu, value, step));
+    return value;
+}
+#define ALONG(i) for (long long i = threadIdx.x; i < length; i += blockDim.x)
+"""
+_SOFTMAX = r"""
+extern "C" __global__ void run(T *out, const T *input, const long long length)
+{
+    const T *x = input + blockIdx.x * length;
+    T *y = out + blockIdx.x * length;
+    REAL most = -INFINITE;
+    ALONG(i) most = larger(most, (REAL)x[i]);
+    most = reduce<larger>(most, -INFINITE);
+    REAL total = 0;
+    ALONG(i) total += exp((REAL)x[i] - most);
+    total = reduce<plus>(total, 0);
+    RESULT
+}
+"""
+_SOFTMAX_RESULTS = {
+    "softmax": "const REAL scale = 1 / total; ALONG(i) y[i] = (T)(exp((REAL)x[i] - most) * scale);",
+    "log_softmax": "const REAL shift = most + log(total); ALONG(i) y[i] = (T)((REAL)x[i] - shift);",
+}
+_SOFTMAX_GRAD = r"""
+extern "C" __global__ void run(T *out, const T *grad, const T *result, const long long length)
+{
+    const T *g = grad + blockIdx.x * length, *y = result + blockIdx.x * length;
+    T *to = out + blockIdx.x * length;
+    REAL total = 0;
+    ALONG(i) total += TERM;
+    total = reduce<plus>(total, 0);
+    ALONG(i) to[i] = (T)(RESULT);
+}
+"""
+_SOFTMAX_GRADS = {
+    "softmax_grad": ("(REAL)g[i] * (REAL)y[i]", "(REAL)y[i] * ((REAL)g[i] - total)"),
+    "log_softmax_grad": ("(REAL)g[i]", "(REAL)g[i] - exp((REAL)y[i]) * total"),
+}
+_LAYER_NORM = r"""
+extern "C" __global__ void run(T *out, REAL *means, REAL *rstds, const T *input, const T *weight, const T *bias,
+                               const long long length, const double eps)
+{
+    const T *x = input + blockIdx.x * length;
+    T *y = out + blockIdx.x * length;
+    REAL total = 0;
+    ALONG(i) total += (REAL)x[i];
+    const REAL mean = reduce<plus>(total, 0) / length;
+    total = 0;
+    ALONG(i) { const REAL d = (REAL)x[i] - mean; total += d * d; }
+    const REAL rstd = rsqrt(reduce<plus>(total, 0) / length + (REAL)eps);
+    ALONG(i) {
+        REAL n = ((REAL)x[i] - mean) * rstd;
+        if (weight) n *= (REAL)weight[i];
+        if (bias) n += (REAL)bias[i];
+        y[i] = (T)n;
+    }
+    if (!threadIdx.x) { means[blockIdx.x] = mean; rstds[blockIdx.x] = rstd; }
+}
+"""
+_LAYER_NORM_BACK = r"""
+extern "C" __global__ void run(T *out, const T *grad, const T *input, const REAL *means, const REAL *rstds,
+                               const T *weight, const long long length)
+{
+    const T *x = input + blockIdx.x * length, *g = grad + blockIdx.x * length;
+    T *to = out + blockIdx.x * length;
+    const REAL mean = means[blockIdx.x], rstd = rstds[blockIdx.x];
+    REAL first = 0, second = 0;
+    ALONG(i) {
+        const REAL h = (REAL)g[i] * (weight ? (REAL)weight[i] : (REAL)1);
+        first += h; second += h * ((REAL)x[i] - mean) * rstd;
+    }
+    first = reduce<plus>(first, 0) / length;
+    second = reduce<plus>(second, 0) / length;
+    ALONG(i) {
+        const REAL h = (REAL)g[i] * (weight ? (REAL)weight[i] : (REAL)1);
+        to[i] = (T)(rstd * (h - first - ((REAL)x[i] - mean) * rstd * second));
+    }
+}
+"""
+_COLUMNS = r"""
+/* Each block sums some rows of 32 columns; what blocks found is summed by a second launch. */
+extern "C" __global__ void run(REAL *out, ARGUMENTS, const long long rows, const long long columns, const long long step)
+{
+    const long long column = blockIdx.x * 32LL + threadIdx.x;
+    const long long first = blockIdx.y * step, last = first + step < rows ? first + step : rows;
+    __shared__ REAL parts[8][33];
+    REAL total = 0;
+    if (column < columns)
+        for (long long row = first + threadIdx.y; row < last; row += 8) {
+            const long long i = row * columns + column;
+            total += TERM;
+        }
+    parts[threadIdx.y][threadIdx.x] = total;
+    __syncthreads();
+    if (!threadIdx.y && column < columns) {
+        for (int k = 1; k < 8; k++) total += parts[k][threadIdx.x];
+        out[blockIdx.y * columns + column] = total;
+    }
+}
+"""
+_ROW_SUM = r"""
+extern "C" __global__ void run(T *out, const T *input, const long long length, const double scale)
+{
+    const T *x = input + blockIdx.x * length;
+    REAL total = 0;
+    ALONG(i) total += (REAL)x[i];
+    total = reduce<plus>(total, 0);
+    if (!threadIdx.x) out[blockIdx.x] = (T)(total * (REAL)scale);
+}
+"""
+_ADAM = r"""
+/* All parameters in one launch: a block has a piece of one of them, as the table says. */
+extern "C" __global__ void run(const unsigned long long *arrays, const long long *pieces, const long long *sizes,
+    const int kept, const double beta1, const double beta2, const double eps, const double weight_decay,
+    const double shrink, const double root_correction, const double step_size, const int maximize)
+{
+    const long long row = pieces[2 * blockIdx.x], start = pieces[2 * blockIdx.x + 1];
+    const long long end = start + PIECE < sizes[row] ? start + PIECE : sizes[row];
+    const unsigned long long *at = arrays + row * kept;
+    T *param = (T *)at[0], *first = (T *)at[2], *second = (T *)at[3], *largest = kept > 4 ? (T *)at[4] : 0;
+    const T *grad = (const T *)at[1];
+    for (long long i = start + threadIdx.x; i < end; i += blockDim.x) {
+        REAL p = (REAL)param[i], g = (REAL)grad[i], m = (REAL)first[i], v = (REAL)second[i];
+        if (maximize) g = -g;
+        if (shrink != 1) p *= (REAL)shrink;
+        if (weight_decay != 0) g += (REAL)weight_decay * p;
+        m += (g - m) * (REAL)(1 - beta1);
+        v = v * (REAL)beta2 + g * g * (REAL)(1 - beta2);
+        first[i] = (T)m; second[i] = (T)v;
+        if (largest) { v = larger((REAL)largest[i], v); largest[i] = (T)v; }
+        param[i] = (T)(p - (REAL)step_size * m / (sqrt(v) / (REAL)root_correction + (REAL)eps));
+    }
+}
+"""
+_PIECE = 8192
+
+
+@cache
+def compiled(text: str, dtype: str) -> Any:
+    """A kernel, compiled for a dtype at first use: T is what is stored, REAL what is computed in."""
+    real = "double" if dtype == "float64" else "float"
+    head = f"#define REAL {real}\n#define T {TYPES[dtype]}\n{_HEAD}"
+    return import_module("cupy").RawKernel(head + text, "run", options=("--std=c++17",))
+
+
+def _threads(length: int) -> int:
+    return 32 if length <= 128 else 128 if length <= 1024 else 256 if length <= 4096 else 512
+
+
+class RowKernels:
+    """The kernels, for one library."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._cupy = library.module
+
+    def kernels(self) -> dict[str, Any]:
+        """By the names of the operations."""
+        made: dict[str, Any] = {
+            "native_layer_norm": self.native_layer_norm,
+            "layer_norm_back": self.layer_norm_back,
+            "adam_step": self.adam_step,
+            "add_rows": self.add_rows,
+            "sum": self.sum,
+            "mean": self.mean,
+            "sum_to": self.sum_to,
+            "add_in_place": self.add_in_place,
+            "scale_arrays": self.scale_arrays,
+        }
+        for name in _SOFTMAX_RESULTS:
+            made[name] = self._softmax(name)
+        for name in _SOFTMAX_GRADS:
+            made[name] = self._softmax_grad(name)
+        return made
+
+    def _serves(self, *arrays: Any) -> bool:
+        """Whether arrays are dense, of one floating dtype, and not empty."""
+        first = arrays[0]
+        if type(first) is not self._library.wrapper or first.raw.dtype.name not in TYPES or not first.raw.size:
+            return False
+        return all(
+            type(a) is self._library.wrapper and a.raw.dtype == first.raw.dtype and a.raw.flags.c_contiguous
+            for a in arrays
+        )
+
+    def _softmax(self, name: str) -> Any:
+        text = _SOFTMAX.replace("RESULT", _SOFTMAX_RESULTS[name])
+
+        def kernel(input: Any, dim: int) -> Any:
+            if not self._serves(input) or not input.ndim or dim != input.ndim - 1:
+                return NotImplemented
+            raw = input.raw
+            out = self._cupy.ndarray(raw.shape, raw.dtype)
+            length = raw.shape[-1]
+            compiled(text, raw.dtype.name)((raw.size // length,), (_threads(length),), (out, raw, length))
+            return self._library.wrapper(out)
+
+        return kernel
+
+    def _softmax_grad(self, name: str) -> Any:
+        term, result = _SOFTMAX_GRADS[name]
+        text = _SOFTMAX_GRAD.replace("TERM", term).replace("RESULT", result)
+
+        def kernel(grad: Any, result: Any, dim: int) -> Any:
+            if (
+                not self._serves(result, grad)
+                or not result.ndim
+                or dim != result.ndim - 1
+                or grad.shape != result.shape
+            ):
+                return NotImplemented
+            raw = result.raw
+            out = self._cupy.ndarray(raw.shape, raw.dtype)
+            length = raw.shape[-1]
+            compiled(text, raw.dtype.name)((raw.size // length,), (_threads(length),), (out, grad.raw, raw, length))
+            return self._library.wrapper(out)
+
+        return kernel
+
+    def native_layer_norm(self, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+        """Normalize rows."""
+        given = [a for a in (weight, bias) if a is not None]
+        if not self._serves(input, *given):
+            return NotImplemented
+        raw, length = input.raw, math.prod(normalized_shape)
+        rows = raw.size // length
+        out = self._cupy.ndarray(raw.shape, raw.dtype)
+        wide = np.float64 if raw.dtype == np.float64 else np.float32
+        kept = raw.shape[: raw.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
+        mean, rstd = self._cupy.ndarray(kept, wide), self._cupy.ndarray(kept, wide)
+        arguments = (out, mean, rstd, raw, _pointer(weight), _pointer(bias), length, float(eps))
+        compiled(_LAYER_NORM, raw.dtype.name)((rows,), (_threads(length),), arguments)
+        return tuple([self._library.wrapper(a) for a in (out, mean, rstd)])
+
+    def layer_norm_back(
+        self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any, eps: float
+    ) -> Any:
+        """The gradients of a layer norm."""
+        given = [] if weight is None else [weight]
+        if not self._serves(input, grad, *given) or mean.raw.dtype.itemsize != max(4, input.raw.dtype.itemsize):
+            return NotImplemented
+        raw, length = input.raw, math.prod(normalized_shape)
+        rows = raw.size // length
+        out = self._cupy.ndarray(raw.shape, raw.dtype)
+        arguments = (out, grad.raw, raw, mean.raw, rstd.raw, _pointer(weight), length)
+        compiled(_LAYER_NORM_BACK, raw.dtype.name)((rows,), (_threads(length),), arguments)
+        to_bias = self._columns("const T *g", "(REAL)g[i]", (grad.raw,), raw.dtype, rows, length)
+        to_weight = None
+        if weight is not None:
+            term = "(REAL)g[i] * ((REAL)x[i] - mean[row]) * rstd[row]"
+            parameters = "const T *g, const T *x, const REAL *mean, const REAL *rstd"
+            to_weight = self._columns(
+                parameters, term, (grad.raw, raw, mean.raw, rstd.raw), raw.dtype, rows, length
+            ).reshape(normalized_shape)
+        wrapper = self._library.wrapper
+        return (
+            wrapper(out),
+            None if to_weight is None else wrapper(to_weight),
+            wrapper(to_bias.reshape(normalized_shape)),
+        )
+
+    def _columns(self, parameters: str, term: str, arrays: Any, dtype: Any, rows: int, columns: int) -> Any:
+        """The sums of terms over rows, for each column."""
+        text = _COLUMNS.replace("ARGUMENTS", parameters).replace("TERM", term)
+        kernel = compiled(text, dtype.name)
+        across = -(-columns // 32)
+        down = max(1, min(rows // 64, 1056 // across))
+        step = -(-rows // down)
+        wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+        parts = self._cupy.ndarray((down, columns), wide)
+        kernel((across, down), (32, 8), (parts, *arrays, rows, columns, step))
+        if down > 1:
+            total = self._cupy.ndarray((1, columns), wide)
+            again = compiled(_COLUMNS.replace("ARGUMENTS", "const T *g").replace("TERM", "(REAL)g[i]"), wide.name)
+            again((across, 1), (32, 8), (total, parts, down, columns, down))
+            parts = total
+        return parts.reshape(columns) if wide == dtype else parts.reshape(columns).astype(dtype)
+
+    def _reduced(self, input: Any, dim: Any, keepdim: bool, mean: bool) -> Any:
+        """A sum or mean over the first or last dimensions; None where it is neither."""
+        if not self._serves(input) or not input.ndim:
+            return None
+        raw = input.raw
+        axes = tuple(range(raw.ndim)) if dim is None or dim == () else tuple(sorted(d % raw.ndim for d in dim))
+        kept = tuple([1 if d in axes else n for d, n in enumerate(raw.shape)])
+        shape = kept if keepdim else tuple([n for d, n in enumerate(raw.shape) if d not in axes])
+        length = math.prod([raw.shape[d] for d in axes])
+        if axes == tuple(range(raw.ndim - len(axes), raw.ndim)) and len(axes) < raw.ndim:
+            rows = raw.size // length
+            out = self._cupy.ndarray(shape, raw.dtype)
+            arguments = (out, raw, length, 1.0 / length if mean else 1.0)
+            compiled(_ROW_SUM, raw.dtype.name)((rows,), (_threads(length),), arguments)
+            return self._library.wrapper(out)
+        if axes == tuple(range(len(axes))) and len(axes) < raw.ndim and not mean:
+            columns = raw.size // length
+            return self._library.wrapper(
+                self._columns("const T *g", "(REAL)g[i]", (raw,), raw.dtype, length, columns).reshape(shape)
+            )
+        return None
+
+    def sum(self, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        """Sum over dimensions."""
+        found = self._reduced(input, dim, keepdim, False) if dtype is None or dtype == input.dtype else None
+        return NotImplemented if found is None else found
+
+    def mean(self, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        """The mean over dimensions."""
+        found = self._reduced(input, dim, keepdim, True) if dtype is None or dtype == input.dtype else None
+        return NotImplemented if found is None else found
+
+    def sum_to(self, grad: Any, shape: Any) -> Any:
+        """Undo broadcasting over leading dimensions."""
+        if grad.shape == shape or 1 in shape or len(shape) >= grad.ndim or not shape:
+            return NotImplemented
+        found = self._reduced(grad, tuple(range(grad.ndim - len(shape))), False, False)
+        return NotImplemented if found is None else found
+
+    def add_in_place(self, total: Any, value: Any) -> Any:
+        """Add into an array: CuPy's own kernel, without its way through Python's operators."""
+        if type(value) is not self._library.wrapper:
+            return NotImplemented
+        self._cupy.add(total.raw, value.raw, total.raw)
+        return total
+
+    def scale_arrays(self, arrays: Any, factor: float) -> bool:
+        """Multiply arrays by a number, in place; whether all results are finite, which is asked once."""
+        finite = None
+        for array in arrays:
+            array.raw *= array.raw.dtype.type(factor)
+            now = self._cupy.isfinite(array.raw).all()
+            finite = now if finite is None else self._cupy.logical_and(finite, now)
+        return finite is None or bool(finite)
+
+    def add_rows(self, values: Any, indices: Any, rows: int) -> Any:
+        """A table of zeros to whose rows `values` are added, in no fixed order."""
+        raw = values.raw
+        wide = raw.dtype if raw.dtype.itemsize >= 4 else np.dtype(np.float32)
+        if wide.kind == "c":
+            return NotImplemented
+        table = self._cupy.zeros((rows, raw.shape[1]), wide)
+        if raw.size:
+            self._cupy.add.at(table, indices.raw, raw.astype(wide, copy=False))
+        return self._library.wrapper(table.astype(raw.dtype, copy=False))
+
+    def adam_step(self, rows: Any, **numbers: Any) -> Any:
+        """One launch for all parameters."""
+        rows = [[array for array in row if array is not None] for row in rows]
+        kept = len(rows[0])
+        if any(len(row) != kept for row in rows) or not self._serves(*[array for row in rows for array in row]):
+            return NotImplemented
+        cupy, dtype = self._cupy, rows[0][0].raw.dtype
+        sizes = tuple([row[0].raw.size for row in rows])
+        table, lengths = _pieces(sizes)
+        arrays = cupy.asarray(np.array([[array.raw.data.ptr for array in row] for row in rows], np.uint64))
+        order = ("beta1", "beta2", "eps", "weight_decay", "shrink", "root_correction", "step_size")
+        given = [float(numbers[name]) for name in order]
+        kernel = compiled(_ADAM.replace("PIECE", str(_PIECE)), dtype.name)
+        arguments = (arrays, table, lengths, np.int32(kept), *given, np.int32(numbers["maximize"]))
+        kernel((len(table),), (256,), arguments)
+        return None
+
+
+@lru_cache(maxsize=64)
+def _pieces(sizes: tuple[int, ...]) -> tuple[Any, Any]:
+    """For each block the parameter and the place where its piece begins, and the sizes, in the GPU's memory."""
+    cupy = import_module("cupy")
+    table = [(row, start) for row, size in enumerate(sizes) for start in range(0, size, _PIECE)]
+    return cupy.asarray(np.array(table, np.int64)), cupy.asarray(np.array(sizes, np.int64))
+
+
+def _pointer(array: Any) -> Any:
+    """An array for a launch, or the null pointer."""
+    return np.uint64(0) if array is None else array.raw
