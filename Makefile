@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: compiled-operations demo test test-browser test-compiled check lint format types layers notes codegen conformance fuzz parity bench bench-quick bench-operations size clean
+.PHONY: compiled-operations demo test test-browser test-compiled check lint format types layers notes codegen conformance fuzz parity test-gpu bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
@@ -76,6 +76,11 @@ fuzz: $(VENV)/.conformance
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
+
+# On a machine with an NVIDIA GPU, with the Python that has CuPy: `make test-gpu PYTHON=python3`. The results are in docs/gpu.md.
+test-gpu:
+	PYTHONPATH=src:. PULLBACK_DEVICES=1 $(PYTHON) -m pytest tests/gpu
+	PYTHONPATH=src:. PULLBACK_DEVICES=1 $(PYTHON) -m benchmarks.gpu
 
 parity: $(VENV)/.conformance
 	$(BIN)/python -m pytest tests/parity

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 Step = Callable[[], Any]
@@ -110,9 +111,10 @@ def adamw(torch: Any) -> Step:
 def gpt(torch: Any, dtype: str) -> Step:
     """A training step of a GPT: 6 layers of 512, 8 heads, 8 sequences of 512 tokens, a vocabulary of 8192."""
     nn, functional = torch.nn, torch.nn.functional
+    base: Any = nn.Module
     width, heads, length, batch, words = 512, 8, 512, 8, 8192
 
-    class Block(nn.Module):  # type: ignore[misc]
+    class Block(base):
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -126,7 +128,7 @@ def gpt(torch: Any, dtype: str) -> Step:
             x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
             return x + self.down(functional.gelu(self.up(self.second(x))))
 
-    class GPT(nn.Module):  # type: ignore[misc]
+    class GPT(base):
         def __init__(self) -> None:
             super().__init__()
             self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
@@ -203,9 +205,7 @@ WORKLOADS: dict[str, tuple[Callable[[Any], Step], int]] = {
 
 def measure(library: str, only: str | None) -> None:
     """Print the times of one library as JSON lines."""
-    import importlib
-
-    torch = importlib.import_module("pullback" if library == "pullback" else "torch")
+    torch = import_module("pullback" if library == "pullback" else "torch")
     torch.manual_seed(0)
     for name, (make, count) in WORKLOADS.items():
         if only and only not in name:
@@ -235,8 +235,8 @@ def measure(library: str, only: str | None) -> None:
 
 def measure_jax(only: str | None) -> None:
     """The workloads that jax has a short form of, compiled."""
-    import jax
-    import jax.numpy as jnp
+    jax: Any = import_module("jax")
+    jnp: Any = import_module("jax.numpy")
 
     def chain_loss(x: Any) -> Any:
         y = jnp.tanh(x * 0.5 + 0.1) * jax.nn.sigmoid(x * 2)

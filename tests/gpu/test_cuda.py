@@ -105,7 +105,7 @@ def test_checkpoint_draws_the_same_numbers_again() -> None:
 
 
 def test_a_network_trains_as_on_the_cpu() -> None:
-    losses = {}
+    losses: dict[str, list[float]] = {}
     for device in ("cpu", "cuda"):
         pullback.manual_seed(0)
         model = pullback.nn.Sequential(

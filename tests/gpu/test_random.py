@@ -46,8 +46,10 @@ def test_numbers_are_those_of_pytorch(name: str, size: int) -> None:
         drawn.append(DRAWS[name](library, size).cpu().double().numpy())
     offsets = torch.cuda.default_generators[0].get_offset(), pullback.cuda.default_generators[0].get_offset()
     assert offsets[0] == offsets[1]
-    # Sines and logarithms differ in their last digits; a tangent near its pole in more.
-    np.testing.assert_allclose(drawn[1], drawn[0], rtol=1e-2 if name == "cauchy_" else 2e-5, atol=2e-5)
+    if name == "cauchy_":  # a tangent near its pole has few digits
+        drawn = [np.arctan(values) for values in drawn]
+    # Sines and logarithms differ in their last digits.
+    np.testing.assert_allclose(drawn[1], drawn[0], rtol=2e-5, atol=2e-5)
 
 
 def test_state_is_that_of_pytorch() -> None:

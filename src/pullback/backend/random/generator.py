@@ -66,7 +66,7 @@ class Generator:
     def __new__(cls, device: Any = "cpu") -> Any:
         if cls is Generator and device != "cpu":
             place = usable_device(device)
-            library = None if place.type in ("cpu", "meta") else find_library(place.type)
+            library: Any = None if place.type in ("cpu", "meta") else find_library(place.type)
             if hasattr(library, "new_generator"):
                 return object.__new__(type(library.new_generator(place)))
         return object.__new__(cls)

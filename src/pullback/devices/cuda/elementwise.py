@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.devices.cuda.elementwise_table import KERNELS
+from pullback.devices.cuda.rows import name_of
 from pullback.expressions.cuda_printer import PREAMBLE
 
 _TYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16"}
@@ -87,7 +88,10 @@ class FusedKernel:
                 numbers.append(float(value))
             else:
                 return NotImplemented
-        if dtype is None or dtype.name not in _TYPES:
+        if dtype is None:
+            return NotImplemented
+        name = name_of(dtype)
+        if name not in _TYPES:
             return NotImplemented
         shape = raws[0].shape
         for raw in raws:
@@ -98,7 +102,7 @@ class FusedKernel:
         if size:
             width = 1 if "m" in kinds else _width(size, dtype.itemsize, raws)
             count = size // width
-            kernel = _compiled_flat(self._name, place, kinds, dtype.name, width)
+            kernel = _compiled_flat(self._name, place, kinds, name, width)
             kernel((min(-(-count // _BLOCK), _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), (out, *raws, *numbers, count))
         return wrapper(out)
 
@@ -107,7 +111,7 @@ class FusedKernel:
         if all(raw.shape == first.shape and raw.strides == first.strides for raw in raws) and first._f_contiguous:
             out = self._library.module.empty_like(first, dtype=dtype)
             if out.strides == first.strides and out.size:
-                kernel = _compiled_flat(self._name, place, kinds, dtype.name, 1)
+                kernel = _compiled_flat(self._name, place, kinds, name_of(dtype), 1)
                 kernel(
                     (min(-(-out.size // _BLOCK), _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), (out, *raws, *numbers, out.size)
                 )
@@ -121,7 +125,7 @@ class FusedKernel:
         sizes, steps = _collapsed(shape, raws)
         if len(sizes) > 6:
             return NotImplemented
-        kernel = _compiled_strided(self._name, place, kinds, dtype.name, len(sizes))
+        kernel = _compiled_strided(self._name, place, kinds, name_of(dtype), len(sizes))
         arguments = (out, *raws, *numbers, out.size, *sizes, *steps)
         kernel((min(-(-out.size // _BLOCK), 2 * _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), arguments)
         return self._library.wrapper(out)

@@ -55,7 +55,7 @@ def make_overrides(xp: Any) -> dict[str, Any]:
     made["isposinf"] = lambda x: x == np.inf
     made["isneginf"] = lambda x: x == -np.inf
     made["take"] = _take(xp)
-    made["polyval"] = _polyval
+    made["polyval"], made["polyder"] = _polyval, _polyder
     made["broadcast_arrays"] = _broadcast_arrays(xp)
     for name in ("maximum", "minimum"):
         made[f"{name}.at"] = _extremum_at(xp, name, made[f"{name}.reduceat"])
@@ -273,6 +273,11 @@ def _polyval(p: Any, x: Any) -> Any:
     for coefficient in p:
         result = result * x + coefficient
     return result
+
+
+def _polyder(p: Any) -> Any:
+    """The coefficients of the derivative of a polynomial, on the host as they are given."""
+    return np.polyder(np.asarray(p)).tolist()
 
 
 def _broadcast_arrays(xp: Any) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.devices.cuda.rows import TYPES, compiled
+from pullback.devices.cuda.rows import TYPES, compiled, name_of
 
 _WEIGHTS = r"""
 /* A row of scores to weights, and the logarithm of its sum; with `causal` a query sees the keys up to its own place. */
@@ -70,9 +70,39 @@ class Products:
             "attention_back": self.attention_back,
         }
 
+    def matmul(self, a: Any, b: Any) -> Any:
+        """CuPy's product; batches of 16-bit matrices go to cuBLAS directly, since CuPy has no bfloat16 there."""
+        if a.ndim != 3 or b.ndim != 3 or a.dtype.itemsize != 2 or a.shape[0] != b.shape[0] or not a.size or not b.size:
+            if a.ndim > 2 and a.dtype.itemsize == 2:  # other batches, in float32
+                return self._cupy.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+            return self._cupy.matmul(a, b)
+        cupy = self._cupy
+        cublas = cupy.cuda.cublas
+        (a, flip_a, step_a), (b, flip_b, step_b) = self._operand(a), self._operand(b)
+        batch, rows, inner = a.shape
+        columns = b.shape[2]
+        out = cupy.ndarray((batch, rows, columns), a.dtype)
+        kind = 2 if name_of(a.dtype) == "float16" else 14
+        one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+        # cuBLAS counts along columns: it is asked for the transposed product.
+        cublas.gemmStridedBatchedEx(
+            cupy.cuda.device.get_cublas_handle(), flip_b, flip_a, columns, rows, inner, one.ctypes.data,
+            b.data.ptr, kind, step_b, inner * columns, a.data.ptr, kind, step_a, rows * inner, zero.ctypes.data,
+            out.data.ptr, kind, columns, rows * columns, batch, 68, -1,
+        )  # fmt: skip
+        return out
+
+    def _operand(self, a: Any) -> tuple[Any, int, int]:
+        """A batch of matrices without gaps, whether each lies transposed, and the step between its rows."""
+        if a._c_contiguous:
+            return a, 0, a.shape[2]
+        if a.transpose(0, 2, 1)._c_contiguous:
+            return a, 1, a.shape[1]
+        return self._cupy.ascontiguousarray(a), 0, a.shape[2]
+
     def multiply_halves(self, a: Any, b: Any) -> Any:
         """A product of 16-bit floats, which cuBLAS adds up in float32."""
-        return self._library.wrapper(self._cupy.matmul(a.raw, b.raw))
+        return self._library.wrapper(self.matmul(a.raw, b.raw))
 
     def add_product_of_halves(self, input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
         """beta * input + alpha * (mat1 @ mat2), where that is a plain sum."""
@@ -84,7 +114,9 @@ class Products:
 
     def _serves(self, *arrays: Any) -> bool:
         wrapper, dtype = self._library.wrapper, arrays[0].dtype
-        return dtype.name in TYPES and all(type(a) is wrapper and a.raw.dtype == dtype and a.raw.size for a in arrays)
+        return name_of(dtype) in TYPES and all(
+            type(a) is wrapper and a.raw.dtype == dtype and a.raw.size for a in arrays
+        )
 
     def _flat(self, array: Any) -> Any:
         """Batches and heads as one dimension."""
@@ -99,13 +131,13 @@ class Products:
         if attn_mask is not None or not self._serves(query, key, value):
             return NotImplemented
         q, k, v = self._flat(query), self._flat(key), self._flat(value)
-        scores = self._cupy.matmul(q, k.transpose(0, 2, 1))
+        scores = self.matmul(q, k.transpose(0, 2, 1))
         rows, length = math.prod(scores.shape[:2]), scores.shape[2]
         sums = self._cupy.ndarray(query.shape[:3], np.float64 if q.dtype == np.float64 else np.float32)
         arguments = (scores, sums, scores, length, scores.shape[1], float(scale), np.int32(is_causal))
-        compiled(_WEIGHTS, q.dtype.name)((rows,), (self._threads(length),), arguments)
+        compiled(_WEIGHTS, name_of(q.dtype))((rows,), (self._threads(length),), arguments)
         shape = (*query.shape[:3], value.shape[-1])
-        result = self._cupy.matmul(scores, v).reshape(shape)
+        result = self.matmul(scores, v).reshape(shape)
         if query.strides[1] < query.strides[2]:  # (N, L, H, E) seen as (N, H, L, E): so is the output
             result = self._cupy.ascontiguousarray(result.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
         return self._library.wrapper(result), self._library.wrapper(sums)
@@ -117,9 +149,9 @@ class Products:
         """The gradients with respect to query, key and value; the weights are computed anew."""
         if attn_mask is not None or not self._serves(query, key, value, grad, result):
             return NotImplemented
-        matmul = self._cupy.matmul
+        matmul = self.matmul
         q, k, v, g, out = (self._flat(a) for a in (query, key, value, grad, result))
-        name = q.dtype.name
+        name = name_of(q.dtype)
         sums = logsumexp.raw.reshape(-1)
         rows, width = math.prod(g.shape[:2]), g.shape[2]
         inner = self._cupy.ndarray((rows,), sums.dtype)
