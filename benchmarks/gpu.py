@@ -114,7 +114,7 @@ def gpt(torch: Any, dtype: str) -> Step:
     base: Any = nn.Module
     width, heads, length, batch, words = 512, 8, 512, 8, 8192
 
-    class Block(base):
+    class Block(base):  # type: ignore[misc]  # of either library
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -128,7 +128,7 @@ def gpt(torch: Any, dtype: str) -> Step:
             x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
             return x + self.down(functional.gelu(self.up(self.second(x))))
 
-    class GPT(base):
+    class GPT(base):  # type: ignore[misc]  # of either library
         def __init__(self) -> None:
             super().__init__()
             self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
