@@ -35,7 +35,7 @@ def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
     return wrt(input=not_implemented("geqrf"))
 
 
-@general(outputs=("U", "S", "Vh"), structure="matrices")
+@general(outputs=("U", "S", "Vh"), structure="matrices", shows="full_matrices")
 def linalg_svd(
     grad_U: Tensor, grad_S: Tensor, grad_Vh: Tensor, A: Tensor, *, U: Tensor, S: Tensor, Vh: Tensor
 ) -> Pullback:

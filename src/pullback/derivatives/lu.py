@@ -5,12 +5,12 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, linear, wrt
 
 
-@general(outputs=("LU", "pivots", "info"), differentiable=(True, False, False), structure="matrices")
+@general(outputs=("LU", "pivots", "info"), differentiable=(True, False, False), structure="matrices", shows="pivot")
 def linalg_lu_factor_ex(grad: Tensor, A: Tensor, *, LU: Tensor, pivots: Tensor) -> Pullback:
     return wrt(A=F.lu_factor_back(grad, LU, pivots))
 
 
-@general(outputs=("P", "L", "U"), differentiable=(False, True, True), structure="matrices")
+@general(outputs=("P", "L", "U"), differentiable=(False, True, True), structure="matrices", shows="pivot")
 def linalg_lu(grad_L: Tensor, grad_U: Tensor, A: Tensor, *, P: Tensor, L: Tensor, U: Tensor) -> Pullback:
     return wrt(A=F.matmul(P, F.lu_back(grad_L, grad_U, L, U)))
 

@@ -28,6 +28,7 @@ def max_pool2d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
     differentiable=(True, False),
     out=False,
     structure="leading",
+    shows="kernel_size stride padding dilation ceil_mode",
 )
 def max_pool3d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))

@@ -43,6 +43,7 @@ def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     differentiable=(True, False),
     out=False,
     structure="samples",
+    shows="kernel_size output_size",
 )
 def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
@@ -59,6 +60,7 @@ def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     differentiable=(True, False),
     out=False,
     structure="samples",
+    shows="kernel_size output_size",
 )
 def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))

@@ -88,7 +88,7 @@ def t(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.t(grad))
 
 
-@linear(view=True, backward="wrt(input=without_dim(grad, input.shape))")
+@linear(view=True, backward="wrt(input=without_dim(grad, input.shape))", shows="dim")
 def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
@@ -98,12 +98,14 @@ def squeeze(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, node="SqueezeBackward1", public="squeeze", backward="wrt(input=with_dim(grad, input.shape))")
+@linear(
+    view=True, node="SqueezeBackward1", public="squeeze", backward="wrt(input=with_dim(grad, input.shape))", shows="dim"
+)
 def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, node="SqueezeBackward2", public="squeeze")
+@linear(view=True, node="SqueezeBackward2", public="squeeze", shows="dim")
 def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 

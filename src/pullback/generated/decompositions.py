@@ -190,6 +190,7 @@ class LinalgSvdBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linalg_svd"
     tensor_names = ("U", "S", "Vh")
+    value_names = ("full_matrices",)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -235,6 +236,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
         U._requires_grad, U._edge = True, (node, 0)
         S._requires_grad, S._edge = True, (node, 1)
         Vh._requires_grad, Vh._edge = True, (node, 2)
+        node.saved_full_matrices = full_matrices
         node.saved_U = SavedOutput(U, 0)
         node.saved_U_version = 0
         node.saved_S = SavedOutput(S, 1)

@@ -27,6 +27,7 @@ class LinalgLuFactorExBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linalg_lu_factor_ex"
     tensor_names = ("LU", "pivots")
+    value_names = ("pivot",)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -61,6 +62,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((LU, pivots, info))
         LU._requires_grad, LU._edge = True, (node, 0)
+        node.saved_pivot = pivot
         node.saved_LU = SavedOutput(LU, 0)
         node.saved_LU_version = 0
         node.saved_pivots = SavedOutput(pivots, 1)
@@ -72,6 +74,7 @@ class LinalgLuBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "linalg_lu"
     tensor_names = ("P", "L", "U")
+    value_names = ("pivot",)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -110,6 +113,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((P, L, U))
         L._requires_grad, L._edge = True, (node, 1)
         U._requires_grad, U._edge = True, (node, 2)
+        node.saved_pivot = pivot
         node.saved_P = SavedOutput(P, 0)
         node.saved_P_version = 0
         node.saved_L = SavedOutput(L, 1)

@@ -86,6 +86,7 @@ class MaxPool3dWithIndicesNode(OperationNode):
     operation = "max_pool3d_with_indices"
     shown = "MaxPool3DWithIndicesBackward0"
     tensor_names = ("input", "indices")
+    value_names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
     fact_names = ("input_shape",)
     output_count = 2
 
@@ -128,6 +129,11 @@ def max_pool3d_with_indices(
         values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_kernel_size = kernel_size
+        node.saved_stride = stride
+        node.saved_padding = padding
+        node.saved_dilation = dilation
+        node.saved_ceil_mode = ceil_mode
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0

@@ -120,6 +120,7 @@ class FractionalMaxPool2dNode(OperationNode):
     operation = "fractional_max_pool2d"
     shown = "FractionalMaxPool2DBackward0"
     tensor_names = ("input", "indices")
+    value_names = ("kernel_size", "output_size")
     fact_names = ("input_shape",)
     output_count = 2
 
@@ -158,6 +159,8 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
         values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_kernel_size = kernel_size
+        node.saved_output_size = output_size
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0
@@ -169,6 +172,7 @@ class FractionalMaxPool3dNode(OperationNode):
     operation = "fractional_max_pool3d"
     shown = "FractionalMaxPool3DBackward0"
     tensor_names = ("input", "indices")
+    value_names = ("kernel_size", "output_size")
     fact_names = ("input_shape",)
     output_count = 2
 
@@ -207,6 +211,8 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
         values._requires_grad, values._edge = True, (node, 0)
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_kernel_size = kernel_size
+        node.saved_output_size = output_size
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
         node.saved_indices_version = 0

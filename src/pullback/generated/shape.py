@@ -462,6 +462,7 @@ def t(input: Tensor) -> Tensor:
 class UnsqueezeBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "unsqueeze"
+    value_names = ("dim",)
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -485,6 +486,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         node: Any = new_node(UnsqueezeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
+        node.saved_dim = dim
         node.saved_input_shape = input._array.shape
     return finish("unsqueeze", result, (input, dim)) if process.finishing else result
 
@@ -519,6 +521,7 @@ class SqueezeDimNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "squeeze_dim"
     shown = "SqueezeBackward1"
+    value_names = ("dim",)
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -544,6 +547,7 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
         node: Any = new_node(SqueezeDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
+        node.saved_dim = dim
         node.saved_input_shape = input._array.shape
     return finish("squeeze_dim", result, (input, dim)) if process.finishing else result
 
@@ -552,6 +556,7 @@ class SqueezeDimsNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "squeeze_dims"
     shown = "SqueezeBackward2"
+    value_names = ("dim",)
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -575,6 +580,7 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
         node: Any = new_node(SqueezeDimsNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
+        node.saved_dim = dim
         node.saved_input_shape = input._array.shape
     return finish("squeeze_dims", result, (input, dim)) if process.finishing else result
 

@@ -266,10 +266,13 @@ class Node:
     def __dir__(self) -> list[str]:
         if self.fused:
             return self._expand().__dir__()
+        from pullback.graph.shown_values import shown_names  # lazy: few programs look
+
         names = {name: _PUBLIC_NAMES.get(name, name) for name in self.saved_names}
+        shown = shown_names(self, list(names.values()))
         special = [name for name in object.__dir__(self) if name.startswith("__")]
         raw = [f"_raw_saved_{public}" for name, public in names.items() if hasattr(self, f"saved_{name}_version")]
-        return [*special, *_PUBLIC, *[f"_saved_{public}" for public in names.values()], *raw]
+        return [*special, *_PUBLIC, *[f"_saved_{public}" for public in shown], *raw]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
@@ -277,17 +280,19 @@ class Node:
     def _read_saved(self, public: str, *, raw: bool) -> Any:
         if self.fused:
             return self._expand()._read_saved(public, raw=raw)
+        from pullback.graph.shown_values import NOTHING, read_derived, saved_under  # lazy: few programs look
+
+        own = saved_under(self, public)
         for name in self.saved_names:
-            if _PUBLIC_NAMES.get(name, name) == public:
+            if _PUBLIC_NAMES.get(name, name) == own:
                 if raw:
                     return self.raw_saved(name)
                 if self.released:
                     raise freed(self)
                 return _as_shown(public, self.unpack(name))
-        if public.endswith("_sym_sizes") and not raw:
-            shape = self._read_shape(public.removesuffix("_sym_sizes"))
-            if shape is not None:
-                return shape
+        derived = NOTHING if raw else read_derived(self, public)
+        if derived is not NOTHING:
+            return derived
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{public}'")
 
     def _read_shape(self, public: str) -> Shape | None:

@@ -32,6 +32,9 @@ class RenamedNode(Node):
     def release_saved_tensors(self) -> None:
         self.inner.release_saved_tensors()
 
+    def __dir__(self) -> list[str]:
+        return self.inner.__dir__()
+
     def _read_saved(self, public: str, *, raw: bool) -> Any:
         return self.inner._read_saved(public, raw=raw)
 

@@ -17,7 +17,7 @@ OPTIONS = {
     "outputs",
     "differentiable",
     "multi_view",
-    "saved",
+    "shows",
     "structure",
     "vectors",
     "draws",

@@ -54,9 +54,11 @@ class SavedValues:
         total.values |= self._shown_in_backward()
 
     def _shown_in_backward(self) -> set[str]:
-        """Parameters that only the declared call of ATen's has, as a kernel size: nodes keep them for dispatch modes."""
-        text = str(self.operation.rule.options.get("backward", ""))
+        """Parameters that only the declared call of ATen's has, as a kernel size, or that PyTorch's node shows."""
+        options = self.operation.rule.options
+        text = str(options.get("backward", ""))
         names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        names.update(str(options.get("shows", "")).split())
         return {name for name in names if name in self._plain}
 
     def uses(self, expression: ast.expr) -> Uses:
