@@ -314,7 +314,10 @@ def _save(operation: Operation, saved: SavedValues) -> list[str]:
     for name, attribute in saved.attributes():
         p = operation.kernel.parameter(name)
         source = "computed" if name == "result" else f"{name}._array"
-        if p is not None and p.role == TENSOR_LIST:
+        if p is not None and attribute == "dtype" and _may_widen(operation, p):
+            each = "{0}._array.dtype if {0}._extra is None else gradient_dtype({0}, computed.dtype)"
+            text = f"[{each.format('t')} for t in {name}]" if p.role == TENSOR_LIST else each.format(name)
+        elif p is not None and p.role == TENSOR_LIST:
             text = f"[t._array.{attribute} for t in {name}]"
         elif p is not None and p.role in (OPTIONAL_TENSOR, TENSOR_OR_NUMBER):
             test = f"{name} is not None" if p.role == OPTIONAL_TENSOR else f"{name}_is_tensor"
@@ -323,6 +326,14 @@ def _save(operation: Operation, saved: SavedValues) -> list[str]:
             text = f"{source}.{attribute}"
         out.append(f"        node.saved_{name}_{attribute} = {text}")
     return out
+
+
+def _may_widen(operation: Operation, p: Parameter) -> bool:
+    """Whether the result may be wider than the tensor, by promotion or `dtype=`, and its gradient is as wide at first."""
+    if operation.rule.kind != "linear" or operation.rule.module == "scans":  # whose gradients PyTorch casts
+        return False
+    wanted = operation.kernel.parameter("dtype")
+    return operation.rule.promote == "common" if p.role == TENSOR_LIST else wanted is not None and wanted.keyword_only
 
 
 def _save_input(p: Parameter) -> list[str]:

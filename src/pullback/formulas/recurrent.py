@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pullback.generated as F
+from pullback.tensor.tensor import Tensor
 
 
 def lstm_layer_back(
@@ -105,28 +106,32 @@ def cell_step(kind: str, input: Any, states: Sequence[Any], weights: Sequence[An
     """One step of a cell: the new states, the first of which is the output."""
     weight_ih, weight_hh, bias_ih, bias_hh, projection = weights
     hidden = states[0]
-    size = weight_hh.shape[0] // {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}[kind]
     left, right = F.affine(input, weight_ih, bias_ih), F.affine(hidden, weight_hh, bias_hh)
     if kind in ("tanh", "relu"):
-        return (F.tanh(F.add(left, right)) if kind == "tanh" else F.relu(F.add(left, right)),)
+        return (F.tanh(F.add(right, left)) if kind == "tanh" else F.relu(F.add(right, left)),)
     if kind == "gru":
-        r = F.sigmoid(F.add(F.columns(left, 0, size), F.columns(right, 0, size)))
-        z = F.sigmoid(F.add(F.columns(left, 1, size), F.columns(right, 1, size)))
-        n = F.tanh(F.add(F.columns(left, 2, size), F.mul(r, F.columns(right, 2, size))))
+        (left_r, left_z, left_n), (right_r, right_z, right_n) = F.gates_of(left, 3), F.gates_of(right, 3)
+        r = F.sigmoid(F.add(right_r, left_r))
+        z = F.sigmoid(F.add(right_z, left_z))
+        n = F.tanh(F.add(left_n, F.mul(right_n, r)))
         return (F.add(F.mul(F.sub(hidden, n), z), n),)
-    gates = F.add(left, right)
-    i, f, o = (F.sigmoid(F.columns(gates, k, size)) for k in (0, 1, 3))
-    cell = F.add(F.mul(f, states[1]), F.mul(i, F.tanh(F.columns(gates, 2, size))))
-    output = F.mul(o, F.tanh(cell))
+    of_i, of_f, of_g, of_o = F.gates_of(F.add(right, left), 4)
+    cell = F.add(F.mul(F.sigmoid(of_f), states[1]), F.mul(F.sigmoid(of_i), F.tanh(of_g)))
+    output = F.mul(F.sigmoid(of_o), F.tanh(cell))
     return (output if projection is None else F.affine(output, projection, None), cell)
 
 
 def affine(input: Any, weight: Any, bias: Any) -> Any:
     """`input @ weight.T + bias`."""
-    transposed = F.transpose(weight, 0, 1)
+    transposed = F.t(weight)
     return F.mm(input, transposed) if bias is None else F.addmm(bias, input, transposed)
 
 
-def columns(input: Any, index: int, size: int) -> Any:
-    """The columns of gate `index`."""
-    return F.slice_view(input, 1, index * size, (index + 1) * size, 1)
+def gates_of(input: Any, count: int) -> Any:
+    """The columns of each gate."""
+    if isinstance(input, Tensor):
+        from pullback.functions.view_copies import unsafe_chunk  # lazy: above this layer
+
+        return unsafe_chunk(input, count, 1)
+    size = input.shape[1] // count
+    return [F.slice_view(input, 1, index * size, (index + 1) * size, 1) for index in range(count)]

@@ -159,8 +159,8 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
         )
     if len(shape) > 1 and weight._array.size != 1:
         weight = G.reshape(weight, (1, -1, *[1] * (len(shape) - 2)))
-    elif weight._array.ndim > len(shape):
-        weight = G.reshape(weight, ())
+    elif weight._array.ndim != min(1, len(shape)):
+        weight = G.reshape(weight, (1,) if shape else ())
     return G.prelu_kernel(input, weight)
 
 

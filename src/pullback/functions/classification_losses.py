@@ -188,7 +188,7 @@ def _cross_entropy_of_probabilities(
     total = -P.sum(weighted)
     if reduction == 2:
         return total
-    return total / 1 if input.ndim == 1 else total / (input.numel() // classes)
+    return G.div_scalar(total, 1 if input.ndim == 1 else input.numel() // classes)
 
 
 def _smoothed(

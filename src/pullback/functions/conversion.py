@@ -100,7 +100,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_channels_last(input, order)
     if result is input and not copy and (order == "preserve_format" or is_contiguous(input, kwargs["memory_format"])):
         return input
-    if result is not input and order == "preserve_format":
+    if result is not input and (order == "preserve_format" or is_contiguous(result, kwargs["memory_format"])):
         return result
     return G.copy_to(result, order)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as P
-from pullback.creation import zeros_like
+import pullback.generated as G
+from pullback.creation import full, ones_like, zeros_like
 from pullback.functions.losses import _reduce, _reduction
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
@@ -22,7 +23,7 @@ def hinge_embedding_loss(
     given: Any = input
     wanted: Any = target
     zeros = zeros_like(given)
-    far = P.where(wanted != 1, P.clamp_min(margin - given, 0), zeros)
+    far = P.where(wanted != 1, P.clamp_min(full((), margin, dtype=given.dtype) - given, 0), zeros)
     near = P.where(wanted != -1, given, zeros)
     return _reduce(far + near, number)
 
@@ -43,7 +44,7 @@ def margin_ranking_loss(
 
 
 def _ranking(input1: Any, input2: Any, target: Any, margin: float) -> Any:
-    return P.clamp_min(-target * (input1 - input2) + margin, 0)
+    return P.clamp_min(G.add_scalar(-target * (input1 - input2), margin), 0)
 
 
 @taken_whole
@@ -66,12 +67,12 @@ def cosine_embedding_loss(
                            f"{list(first.shape)} and {list(second.shape)}.")  # fmt: skip
     epsilon = 1e-12
     product = P.sum(first * second, sign.ndim)
-    size1 = P.sum(first * first, sign.ndim) + epsilon
-    size2 = P.sum(second * second, sign.ndim) + epsilon
+    size1 = G.add_scalar(P.sum(first * first, sign.ndim), epsilon)
+    size2 = G.add_scalar(P.sum(second * second, sign.ndim), epsilon)
     cosine = product / P.sqrt(size1 * size2)
     zeros = zeros_like(cosine)
-    near = P.where(sign == 1, 1 - cosine, zeros)
-    far = P.where(sign == -1, P.clamp_min(cosine - margin, 0), zeros)
+    near = P.where(sign == 1, ones_like(cosine) - cosine, zeros)
+    far = P.where(sign == -1, P.clamp_min(G.sub_scalar(cosine, margin), 0), zeros)
     return _reduce(near + far, number)
 
 
@@ -93,7 +94,7 @@ def triplet_margin_loss(
     far = P.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = P.minimum(far, P.pairwise_distance(positive, negative, p, eps))
-    return _reduce(P.clamp_min(near + margin - far, 0), number)
+    return _reduce(P.clamp_min(G.add_scalar(near, margin) - far, 0), number)
 
 
 def triplet_margin_with_distance_loss(

@@ -182,9 +182,9 @@ def poisson_nll_loss(
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
-    values = P.exp(given) - wanted * given if log_input else given - wanted * P.log(given + eps)
+    values = P.exp(given) - wanted * given if log_input else given - wanted * P.log(G.add_scalar(given, eps))
     if full:
-        stirling = wanted * P.log(wanted) - wanted + 0.5 * P.log(2 * math.pi * wanted)
+        stirling = wanted * P.log(wanted) - wanted + G.mul_scalar(P.log(G.mul_scalar(wanted, 2 * math.pi)), 0.5)
         values = values + P.masked_fill(stirling, wanted <= 1, 0)
     return _reduce(values, number)
 

@@ -143,13 +143,15 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 def _power(A: Tensor, n: int) -> Tensor:
     if n == 0:
-        return G.copy(A, G.identity_like(A))
+        return G.copy(G.clone(A), G.identity_like(A))
     if n < 0:
         A, n = linalg_inv(A), -n
         if n == 1:
             return A
     elif n == 1:
         return G.clone(A)
+    if n == 3:
+        return matmul(matmul(A, A), A)
     result: Tensor | None = None
     square = A
     while True:

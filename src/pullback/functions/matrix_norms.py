@@ -107,7 +107,7 @@ def _cast(A: Tensor, dtype: Any) -> Tensor:
 def _from_singular_values(A: Tensor, order: Any, first: int, second: int, keepdim: bool) -> Tensor:
     ndim = A._array.ndim
     rest = [d for d in range(ndim) if d not in (first, second)]
-    moved = A if (first, second) == (ndim - 2, ndim - 1) else G.permute(A, (*rest, first, second))
+    moved = G.permute(A, (*rest, first, second))
     values = linalg_svdvals(moved)
     if order == "nuc":
         result = G.sum(values, -1, keepdim)

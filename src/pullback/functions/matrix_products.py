@@ -58,7 +58,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     if process.changed and records_steps(input, other) and unfused.can_multiply(input, other):
         return unfused.matmul_steps(input, other)
     if input._requires_grad and unfused.flips(input, other):
-        if input._array.shape[-2] == 1:
+        if input._array.shape[-2] <= 1 or 0 in other._array.shape or other._array.shape[-1] == 1:
             return unfused.matmul_steps(input, other)  # which ends in a view there
         return G.matmul_flipped(input, other)
     return G.matmul_batched(input, other)
@@ -146,10 +146,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     for i, j in zip(left, right, strict=True):
         first_size, second_size = a._array.shape[i], b._array.shape[j]
         # A size of 1 broadcasts: the other operand is summed over that dimension.
-        if first_size == 1 and second_size != 1:
-            b = G.sum(b, (j,), True, dtype=b._array.dtype)
-        elif second_size == 1 and first_size != 1:
+        if second_size == 1:
             a = G.sum(a, (i,), True, dtype=a._array.dtype)
+        elif first_size == 1:
+            b = G.sum(b, (j,), True, dtype=b._array.dtype)
         elif first_size != second_size:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {first_size} in dim {i} and second has size "
@@ -159,10 +159,21 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     keep_b = [j for j in range(b._array.ndim) if j not in right]
     shape = [a._array.shape[i] for i in keep_a] + [b._array.shape[j] for j in keep_b]
     count = math.prod([a._array.shape[i] for i in left])
+    if left and math.prod(shape) == 1:
+        result = _full_contraction(a.permute([*keep_a, *left]), b.permute([*right, *keep_b])).reshape(shape)
+        return result if out is None else write_out("tensordot", out, result)
     first = a.permute([*keep_a, *left]).reshape(math.prod(shape[: len(keep_a)]), count)
     second = b.permute([*right, *keep_b]).reshape(count, math.prod(shape[len(keep_a) :]))
     result = G.mm(first, second).reshape(shape)
     return result if out is None else write_out("tensordot", out, result)
+
+
+def _full_contraction(first: Tensor, second: Tensor) -> Tensor:
+    """The sum of all products of two tensors of one shape but for dimensions of size 1."""
+    if first.is_contiguous() and second.is_contiguous():
+        vectors = [t if t._array.ndim == 1 else G.reshape(t, (-1,)) for t in (first, second)]
+        return G.dot(*vectors)
+    return G.sum_all(G.mul(G.squeeze(first), G.squeeze(second)))
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
@@ -258,6 +269,8 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
                 for k in range(first, last)
             ]
             costs[first, last], splits[first, last] = min(options)
+    if count == 3 and options[0][0] == options[1][0]:
+        splits[0, 2] = 1  # of three matrices the first two are multiplied first where it is the same
     return splits
 
 
@@ -280,8 +293,8 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     ndim = max(len(first), len(second))
     rows = (1,) * (ndim - len(first)) + first
     columns = (1,) * (ndim - len(second)) + second
-    left = G.reshape(input, tuple([size for row in rows for size in (row, 1)]))
-    right = G.reshape(other, tuple([size for column in columns for size in (1, column)]))
+    left = G.unsafe_view(input, tuple([size for row in rows for size in (row, 1)]))
+    right = G.unsafe_view(other, tuple([size for column in columns for size in (1, column)]))
     shape = tuple([row * column for row, column in zip(rows, columns, strict=True)])
     result = G.unsafe_view(G.mul(left, right), shape)
     return result if out is None else write_out("kron", out, result)

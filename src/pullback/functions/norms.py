@@ -35,7 +35,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     """The norms of the differences of two lists of vectors."""
     first: Any = x1
     last = max(first.ndim, x2.ndim) - 1
-    return G.norm_dim(first - x2 + eps, p, last, keepdim)
+    return G.norm_dim(G.add_scalar(first - x2, eps), p, last, keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None) -> Tensor:

@@ -119,6 +119,8 @@ def _network(
     directions = 2 if bidirectional else 1
     per_cell = len(params) // (num_layers * directions)
     sequence = functions.transpose(input, 0, 1) if batch_first else input
+    if kind == "lstm" and batch_first:
+        sequence = functions.contiguous(sequence)  # what PyTorch's layer takes
     finals: list[tuple[Tensor, ...]] = []
     for layer in range(num_layers):
         outputs = []

@@ -8,12 +8,14 @@ import pullback.generated as G
 from pullback.errors import wrong_type
 from pullback.functions.grids import broadcast_shapes
 from pullback.functions.plain_writes import fills_plainly
+from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.overwriting import overwrite
 from pullback.kernels.creation import checked_number
 from pullback.kernels.masking import masked_fill as masked_fill_kernel
 from pullback.kernels.overwriting import overwriting, write_value
+from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _masked_fill = overwriting(masked_fill_kernel)
@@ -90,7 +92,11 @@ def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduc
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
     if not isinstance(source, TensorBase):
         source = G.fill(G.zeros_in_shape(input, index._array.shape), source)
-    return G.scatter_reduce(input, dim, index, source, names[reduce])
+    result = G.scatter_reduce(input, dim, index, source, names[reduce])
+    if result._requires_grad and not process.finishing:  # PyTorch has a derivative of scatter_reduce alone
+        result = result.detach()
+        attach_unimplemented("scatter", (result,), (input, source))
+    return result
 
 
 def scatter_(

@@ -11,6 +11,7 @@ from pullback.errors import not_a_tensor
 from pullback.functions.grids import broadcast_tensors
 from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.in_place import write_out
+from pullback.graph.renamed_node import renamed
 from pullback.kernels import histograms
 from pullback.kernels import searching as kernels
 from pullback.modes.interception import interceptable
@@ -75,7 +76,10 @@ def unique(
 ) -> Any:
     """The distinct values, or the distinct slices along a dimension, in order."""
     at = None if dim is None else wrap_dim(dim, input._array.ndim)
-    return _chosen(G.unique(input, sorted, return_inverse, return_counts, at), return_inverse, return_counts)
+    results = G.unique(input, sorted, return_inverse, return_counts, at)
+    if at is not None and results[0]._edge is not None:
+        results[0]._edge = (renamed(results[0]._edge[0], "UniqueDimBackward0"), 0)
+    return _chosen(results, return_inverse, return_counts)
 
 
 def unique_consecutive(

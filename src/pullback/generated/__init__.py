@@ -349,7 +349,7 @@ _FORMULAS = {
         roll_back repeat_back
     """,
     "recurrent": """
-        lstm_layer_back gru_layer_back rnn_layer_back pull_back unrolled with_first_rows cell_step affine columns
+        lstm_layer_back gru_layer_back rnn_layer_back pull_back unrolled with_first_rows cell_step affine gates_of
     """,
     "reductions": """
         restore_reduced mean_grad product_of_others prod_grad prod_all_grad

@@ -14,8 +14,8 @@ from pullback.kernels.joining import (
 from pullback.recording.array_formulas import block_diag_back as block_diag_back_kernel
 from pullback.recording.vocabulary import (
     Edges, MULTI_OUTPUT, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, as_tensor_list, attach_views,
-    divert, finish, gradient_edge, make_view, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process,
-    promote_list, refuse, switches, wrap_dim,
+    divert, finish, gradient_dtype, gradient_edge, make_view, ndarray, new_node, new_tensor, next_sequence_nr,
+    plain_int, process, promote_list, refuse, switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -52,7 +52,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
-        node.saved_tensors_dtype = [t._array.dtype for t in tensors]
+        node.saved_tensors_dtype = [
+            t._array.dtype if t._extra is None else gradient_dtype(t, computed.dtype) for t in tensors
+        ]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
     return finish("cat", result, (tensors, dim)) if process.finishing else result
 
@@ -88,7 +90,9 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
-        node.saved_tensors_dtype = [t._array.dtype for t in tensors]
+        node.saved_tensors_dtype = [
+            t._array.dtype if t._extra is None else gradient_dtype(t, computed.dtype) for t in tensors
+        ]
     return finish("stack", result, (tensors, dim)) if process.finishing else result
 
 
@@ -237,6 +241,8 @@ def block_diag(tensors: Any) -> Tensor:
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        node.saved_tensors_dtype = [t._array.dtype for t in tensors]
+        node.saved_tensors_dtype = [
+            t._array.dtype if t._extra is None else gradient_dtype(t, computed.dtype) for t in tensors
+        ]
         node.saved_tensors_shape = [t._array.shape for t in tensors]
     return finish("block_diag", result, (tensors,)) if process.finishing else result

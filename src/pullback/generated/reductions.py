@@ -15,8 +15,8 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import prod_all_grad as prod_all_grad_kernel, prod_grad as prod_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
-    finish, gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches, wrap_dim,
-    wrap_dims,
+    finish, gradient_dtype, gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse,
+    switches, wrap_dim, wrap_dims,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -53,7 +53,7 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input_dtype = input._array.dtype
+        node.saved_input_dtype = input._array.dtype if input._extra is None else gradient_dtype(input, computed.dtype)
         node.saved_input_shape = input._array.shape
     return finish("sum_all", result, (input, dtype)) if process.finishing else result
 
@@ -109,7 +109,7 @@ def sum(
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        node.saved_input_dtype = input._array.dtype
+        node.saved_input_dtype = input._array.dtype if input._extra is None else gradient_dtype(input, computed.dtype)
         node.saved_input_shape = input._array.shape
     return finish("sum", result, (input, dim, keepdim, dtype)) if process.finishing else result
 
@@ -143,7 +143,7 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input_dtype = input._array.dtype
+        node.saved_input_dtype = input._array.dtype if input._extra is None else gradient_dtype(input, computed.dtype)
         node.saved_input_shape = input._array.shape
     return finish("mean_all", result, (input, dtype)) if process.finishing else result
 
@@ -199,7 +199,7 @@ def mean(
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
-        node.saved_input_dtype = input._array.dtype
+        node.saved_input_dtype = input._array.dtype if input._extra is None else gradient_dtype(input, computed.dtype)
         node.saved_input_shape = input._array.shape
     return finish("mean", result, (input, dim, keepdim, dtype)) if process.finishing else result
 

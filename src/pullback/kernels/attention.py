@@ -39,8 +39,9 @@ def attention_fused(
         normalizer[part] = (np.log(total) + top)[..., 0]
     shape = (batch, heads, length)
     output = rounded(result.reshape(*shape, value.shape[-1]), query.dtype)
-    if query.strides[1] < query.strides[2]:  # (N, L, H, E) seen as (N, H, L, E): so is the output
-        output = np.ascontiguousarray(output.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+    if query.strides[1] < query.strides[2]:  # (N, L, H, E) or (L, N, H, E) seen as (N, H, L, E): so is the output
+        seen = (1, 2, 0, 3) if query.strides[0] < query.strides[2] else (0, 2, 1, 3)
+        output = np.ascontiguousarray(output.transpose(np.argsort(seen))).transpose(seen)
     return output, normalizer.reshape(shape)
 
 

@@ -39,10 +39,10 @@ def sum_to(grad: Any, shape: Shape) -> Any:
 
 
 @native
-def sum_to_like(grad: Any, shape: Shape, dtype: DType) -> Any:
-    """As `sum_to`, then cast to the input's dtype; a complex gradient of a real input keeps its real part."""
+def sum_to_like(grad: Any, shape: Shape, dtype: DType | None) -> Any:
+    """As `sum_to`, then cast to the input's dtype, if given; a complex gradient of a real input keeps its real part."""
     summed = sum_to(grad, shape)
-    return summed if summed.dtype == dtype else cast_array(summed, dtype)
+    return summed if dtype is None or summed.dtype == dtype else cast_array(summed, dtype)
 
 
 @by_device

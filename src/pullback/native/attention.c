@@ -197,14 +197,18 @@ static PyObject *new_heads(PyObject *like, npy_intp columns, Heads *heads)
     return made;
 }
 
-/* Where queries are (N, L, H, E) seen as (N, H, L, E), so is the output. */
+/* Where queries are (N, L, H, E) or (L, N, H, E) seen as (N, H, L, E), so is the output. */
 static PyObject *new_output(PyObject *query, npy_intp columns, Heads *heads)
 {
-    if (PyArray_STRIDE((PyArrayObject *)query, 1) >= PyArray_STRIDE((PyArrayObject *)query, 2))
+    npy_intp *steps = PyArray_STRIDES((PyArrayObject *)query);
+    if (steps[1] >= steps[2])
         return new_heads(query, columns, heads);
-    npy_intp shape[] = {DIM(query, 0), DIM(query, 2), DIM(query, 1), columns};
+    int rows_first = steps[0] < steps[2];
+    npy_intp shape[] = {DIM(query, rows_first ? 2 : 0), DIM(query, rows_first ? 0 : 2), DIM(query, 1), columns};
+    npy_intp seen[] = {rows_first, 2, !rows_first, 3};
+    PyArray_Dims order = {seen, 4};
     PyObject *base = new_array(4, shape, type_of(query));
-    PyObject *made = base ? PyArray_SwapAxes((PyArrayObject *)base, 1, 2) : NULL;
+    PyObject *made = base ? PyArray_Transpose((PyArrayObject *)base, &order) : NULL;
     Py_XDECREF(base);
     if (made)
         *heads = heads_of(made);

@@ -29,5 +29,14 @@ def attach_views(node: Node, results: Sequence[Any]) -> None:
 
 
 def shapes_and_dtypes(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """What undoes broadcasting and promotion: shape and dtype of each input, None of one that is not a tensor."""
-    return tuple([(t._array.shape, t._array.dtype) if isinstance(t, TensorBase) else None for t in inputs])
+    """What undoes broadcasting and promotion: shape and dtype of each input, None of one that is not a tensor.
+
+    The dtype is None where any will do: the gradient of a leaf whose `grad_dtype` is None is not cast.
+    """
+    return tuple([(t._array.shape, gradient_dtype(t, None)) if isinstance(t, TensorBase) else None for t in inputs])
+
+
+def gradient_dtype(tensor: Any, free: Any) -> Any:
+    """The dtype that a tensor's gradient is cast to; `free` where its `grad_dtype` is None, so that any will do."""
+    extra = tensor._extra
+    return tensor._array.dtype if extra is None or extra.grad_dtype is not None else free

@@ -30,6 +30,7 @@ from pullback.recording.operation_node import OperationNode
 from pullback.recording.recorder import (
     attach_view,
     attach_views,
+    gradient_dtype,
     shapes_and_dtypes,
 )
 from pullback.recording.rendered import apply_rarely
@@ -57,7 +58,8 @@ __all__ = [
     "NUMBERS",
     "PROCEED",
     "Edges",
-    "NotImplementedNode", "OperationNode",
+    "NotImplementedNode",
+    "OperationNode",
     "PartialGradient",
     "SavedList",
     "SavedOutput",
@@ -76,6 +78,7 @@ __all__ = [
     "derivative_not_implemented",
     "divert",
     "finish",
+    "gradient_dtype",
     "gradient_edge",
     "in_place",
     "is_foreign",
@@ -83,7 +86,8 @@ __all__ = [
     "metadata_of",
     "native",
     "ndarray",
-    "new_node", "new_tensor",
+    "new_node",
+    "new_tensor",
     "next_sequence_nr",
     "overwrite",
     "overwriting",

@@ -151,18 +151,32 @@ def _project(
     query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None, bias: Tensor | None, separate: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values: one product where all come from one tensor."""
-    biases = (None, None, None) if bias is None else functions.chunk(bias, 3)
     if separate is not None:
+        biases = (None, None, None) if bias is None else functions.chunk(bias, 3)
         q, k, v = (functions.linear(t, w, b) for t, w, b in zip((query, key, value), separate, biases, strict=True))
         return q, k, v
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     if query is key and key is value:
-        q, k, v = functions.chunk(functions.linear(query, weight, bias), 3, -1)
-        return functions.contiguous(q), functions.contiguous(k), functions.contiguous(v)
+        q, k, v = _parts(functions.linear(query, weight, bias), 3)
+        return q, k, v
+    if key is value:
+        sizes = [query.shape[-1], weight.shape[0] - query.shape[-1]]
+        own, shared = functions.split(weight, sizes)
+        biases = (None, None) if bias is None else functions.split(bias, sizes)
+        q = functions.linear(query, own, biases[0])
+        return (q, *_parts(functions.linear(key, shared, biases[1]), 2))
     weights = functions.chunk(weight, 3)
+    biases = (None, None, None) if bias is None else functions.chunk(bias, 3)
     q, k, v = (functions.linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True))
     return q, k, v
+
+
+def _parts(projected: Tensor, count: int) -> tuple[Any, ...]:
+    """The parts of the last dimension, each contiguous: one copy makes all of them so."""
+    apart = functions.unflatten(projected, -1, (count, projected.shape[-1] // count))
+    whole = functions.contiguous(functions.squeeze(functions.transpose(functions.unsqueeze(apart, 0), 0, -2), -2))
+    return tuple([functions.select(whole, 0, place) for place in range(count)])
 
 
 def _heads(tensor: Tensor, batch: int, num_heads: int, given: Tensor | None) -> Tensor:
@@ -190,5 +204,5 @@ def _unweighted(
     if mask is not None:
         shape = mask.shape
         mask = functions.unsqueeze(mask, 0) if shape[0] == 1 else functions.view(mask, (batch, num_heads, *shape[1:]))
-    q, k, v = (functions.view(functions.contiguous(t), (batch, num_heads, *t.shape[1:])) for t in (q, k, v))
+    q, k, v = (functions.view(t, (batch, num_heads, *t.shape[1:])) for t in (q, k, v))
     return scaled_dot_product_attention(q, k, v, mask, rate, is_causal)

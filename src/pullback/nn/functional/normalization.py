@@ -76,10 +76,15 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if input._array.size == 0:
         return input
     square = functions.mul(input, input)
-    flat = functions.reshape(square, (sizes[0], 1, sizes[1], math.prod(sizes[2:])))
-    padded = functions.constant_pad_nd(flat, (0, 0, size // 2, (size - 1) // 2), 0)
-    mean = functions.avg_pool2d(padded, (size, 1), 1)
-    divisor = functions.pow(functions.add(functions.mul(functions.reshape(mean, sizes), alpha), k), beta)
+    around = (size // 2, (size - 1) // 2)
+    if len(sizes) == 3:
+        padded = functions.constant_pad_nd(functions.unsqueeze(square, 1), (0, 0, *around), 0)
+        mean = functions.squeeze(functions.avg_pool2d(padded, (size, 1), 1), 1)
+    else:
+        planes = functions.reshape(square, (sizes[0], 1, sizes[1], sizes[2], math.prod(sizes[3:])))
+        padded = functions.constant_pad_nd(planes, (0, 0, 0, 0, *around), 0)
+        mean = functions.reshape(functions.squeeze(functions.avg_pool3d(padded, (size, 1, 1), 1), 1), sizes)
+    divisor = functions.pow(functions.add(functions.mul(mean, alpha), k), beta)
     return functions.div(input, divisor)
 
 
