@@ -34,7 +34,7 @@ from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import has_overrides
 from pullback.modes.saved_tensor_hooks import disable_hooks, restore_hooks
-from pullback.modes.switches import set_switch, switches
+from pullback.modes.switches import set_interceptors, set_switch, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.utils._pytree import tree_map
 
@@ -234,14 +234,14 @@ def pull_back(
     ends = [_edge_of(o) for o, _ in pairs]
     captures = [_edge_of(i) for i in inputs]
     kept = tuple([i for i in switches.interceptors if not (isinstance(i, VmapLevel) and i in recorded)])
-    former = set_switch("interceptors", kept)
+    former = set_interceptors(kept)
     try:
         captured = engine.execute(
             [e for e in ends if e is not None], grads, keep_graph=keep_graph, create_graph=create,
             captures=[c for c in captures if c is not None], accumulate=False,
         )  # fmt: skip
     finally:
-        set_switch("interceptors", former)
+        set_interceptors(former)
     found = iter(captured)
     results = [next(found) if edge is not None else None for edge in captures]
     return [_result(r, create, places_of(i)) for r, i in zip(results, inputs, strict=True)]

@@ -16,7 +16,7 @@ from typing import Any
 
 from pullback.func.batched_tensor import BatchedTensor, batched, batched_at, has_batched_tangent, without_level
 from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.switches import set_switch, switches
+from pullback.modes.switches import set_interceptors, switches
 from pullback.tensor.tensor import Tensor
 
 _next_number = itertools.count(1).__next__
@@ -109,11 +109,11 @@ class VmapLevel:
 
     def again(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function composed of operations from inside of a rule, with this level on."""
-        former = set_switch("interceptors", (*switches.interceptors, self))
+        former = set_interceptors((*switches.interceptors, self))
         try:
             return function(*args, **kwargs)
         finally:
-            set_switch("interceptors", former)
+            set_interceptors(former)
 
 
 def active_levels() -> list[VmapLevel]:

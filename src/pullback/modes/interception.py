@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeVar
 
-from pullback.modes.switches import close_fast_road, process, set_switch, switches
+from pullback.modes.switches import close_fast_road, process, set_interceptors, set_switch, switches
 
 Interceptor = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -140,12 +140,11 @@ def _ask(
     kwargs: dict[str, Any],
 ) -> Any:
     """Call one interceptor while only `others` are there."""
-    stack = switches.interceptors
-    set_switch("interceptors", others)
+    stack = set_interceptors(others)
     try:
         return interceptor(function, args, kwargs)
     finally:
-        set_switch("interceptors", stack)
+        set_interceptors(stack)
 
 
 def intercept(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
@@ -184,12 +183,12 @@ def intercept_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
 
 def push_interceptor(interceptor: Interceptor) -> None:
     """Offer operations of this thread to `interceptor` first."""
-    set_switch("interceptors", (*switches.interceptors, interceptor))
+    set_interceptors((*switches.interceptors, interceptor))
 
 
 def pop_interceptor() -> None:
     """Drop the innermost interceptor."""
-    set_switch("interceptors", switches.interceptors[:-1])
+    set_interceptors(switches.interceptors[:-1])
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

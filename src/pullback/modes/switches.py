@@ -150,6 +150,27 @@ def set_switch(name: str, value: Any) -> Any:
     return former
 
 
+def set_interceptors(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`set_switch("interceptors", value)`, in a third of the steps: a vmap does it twice for each operation."""
+    state = switches.__dict__
+    former: tuple[Any, ...] = state["interceptors"]
+    state["interceptors"] = value
+    is_on = value != ()
+    if is_on == (former != ()):
+        return former
+    state["plain"] = not is_on and state["dual_level"] < 0 and state["transform"] is None
+    difference = 1 if is_on else -1
+    changed = state["changed_switches"] = state["changed_switches"] + difference
+    absence = state["absence"]
+    absence.diverted = is_on
+    with _lock:
+        process.diverted += difference
+        if changed == is_on:  # the thread has just left the defaults, or come back
+            process.changed += difference
+            absence.changed = is_on
+    return former
+
+
 def suspend_gradients() -> tuple[bool, bool]:
     """Switch grad mode and forward gradients off, as in a custom Function's forward, and return their former values.
 
