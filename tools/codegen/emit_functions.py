@@ -9,6 +9,8 @@ for all (recording/slow_road.py). Grad mode does neither: an operation looks at 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pullback.rules.emit_apply import needs_broadcast
 from pullback.rules.model import (
     DIM,
@@ -65,8 +67,7 @@ def emit_function(operation: Operation) -> list[str]:
     out += _wrap_results(operation)
     if rule.view or many:
         out += _make_views(operation)
-    if operation.differentiable:
-        out += _record(operation)
+    out += _record(operation) if operation.differentiable else _note_cut(operation)
     out.append(
         _with_values(operation, f"    return finish({name!r}, {result}, {{}}) if process.finishing else {result}")
     )
@@ -236,11 +237,30 @@ def _requires(p: Parameter) -> str:
     return f"any([t._requires_grad for t in {p.name}])"
 
 
+def _cut(operation: Operation, kind: str | None, inputs: Sequence[Parameter]) -> str:
+    """The call that notes the end of a gradient."""
+    several = len(operation.rule.output_names) > 1 or operation.rule.options.get("multi_view")
+    result = "None" if several else operation.rule.output_names[0]
+    given = ", ".join(f"*{p.name}" if p.role == TENSOR_LIST else p.name for p in inputs)
+    return f"note_cut({kind!r}, {result}, {given})"
+
+
+def _note_cut(operation: Operation) -> list[str]:
+    """An operation without a derivative ends the gradients of its inputs."""
+    inputs = [p for p in operation.kernel.tensors if p.name not in _MASKS]
+    if not inputs:
+        return []
+    required = " or ".join(_requires(p) for p in inputs)
+    return [f"    if {required}:", f"        {_cut(operation, operation.name, inputs)}"]
+
+
 def _record(operation: Operation) -> list[str]:
     """Record the operation: a new node at the results, what it saves, and its edges."""
     inputs = operation.inputs
     required = " or ".join(_requires(p) for p in inputs)
-    out = [f"    if {required if len(inputs) == 1 else f'({required})'} and (not process.changed or switches.records):"]
+    # Where recording is off, it is noted that a gradient ends here. See Note [Cuts].
+    records = f"not process.changed or switches.records or {_cut(operation, None, inputs)}"
+    out = [f"    if {required if len(inputs) == 1 else f'({required})'} and ({records}):"]
     lists = [p for p in inputs if p.role == TENSOR_LIST]
     if lists:
         edges = f"tuple([gradient_edge(t) for t in {lists[0].name}])"

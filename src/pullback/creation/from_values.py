@@ -12,6 +12,7 @@ from pullback.backend.logical_array import has_values, require_values
 from pullback.creation.options import dtype_option, show_creation, wrap
 from pullback.errors import not_a_bool
 from pullback.kernels.creation import array_from_values
+from pullback.modes.cuts import note_cut
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
@@ -38,7 +39,10 @@ def tensor(
         if not has_values(data._array):
             copied: Any = data.detach().clone()
             return copied if dtype is None else copied.to(dtype)
-        return wrap(array_from_values(data._array, wanted), requires_grad, device)
+        copied = wrap(array_from_values(data._array, wanted), requires_grad, device)
+        if data._requires_grad:
+            note_cut("copy", copied, data)
+        return copied
     made = wrap(array_from_values(plain_values(data), wanted), requires_grad, device)
     return made if not process.changed else lift_fresh(made)
 
@@ -62,6 +66,7 @@ def plain_values(data: Any) -> Any:
                 "only one element tensors can be converted to Python scalars: join tensors with torch.stack or torch.cat"
             )
         if data._requires_grad:
+            note_cut("copy", None, data)
             _warn_scalar()
         return data._array.reshape(())[()]
     if isinstance(data, (list, tuple)):

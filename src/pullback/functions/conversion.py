@@ -31,6 +31,7 @@ from pullback.backend.dtype import (
 from pullback.backend.meta_array import empty_meta
 from pullback.errors import no_signature_fits
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
+from pullback.modes.cuts import note_cut
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import dispatch_operation, is_dispatching
 from pullback.modes.switches import process
@@ -48,11 +49,15 @@ def item(input: Tensor) -> Any:
         shown = dispatch_operation(item, (input,))
         if shown is not NotImplemented:
             return shown
+    if input._requires_grad:
+        note_cut("item", None, input)
     return input._array.item()
 
 
 def tolist(input: Tensor) -> Any:
     """The values as nested lists of Python numbers."""
+    if input._requires_grad:
+        note_cut("item", None, input)
     return input._array.tolist()
 
 
@@ -68,6 +73,8 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
         )
     if input._array.dtype.kind == "W" or (input._array.itemsize == 1 and input._array.dtype.kind in "fV"):
         raise TypeError(f"Got unsupported ScalarType {scalar_type_name(input._array.dtype)}")
+    if input._requires_grad:
+        note_cut("numpy", None, input)
     if isinstance(input._array, DeviceArray):
         if not force:
             raise TypeError(

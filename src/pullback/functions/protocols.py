@@ -8,6 +8,7 @@ from typing import Any
 import pullback.functions as F
 from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.modes.cuts import note_cut
 from pullback.modes.switches import switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -28,6 +29,7 @@ def _only_element(self: Tensor) -> Any:
 
 def _warn_scalar(self: Tensor) -> None:
     if self._requires_grad:
+        note_cut("item", None, self)
         warn_user(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first."

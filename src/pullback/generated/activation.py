@@ -32,9 +32,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert,
-    finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, plain_float,
-    process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
-    wrap_dim,
+    finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
+    plain_float, process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like,
+    switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -76,7 +76,7 @@ def relu(input: Tensor) -> Tensor:
     computed: Any = relu_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ReluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -117,7 +117,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = sigmoid_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SigmoidBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -157,7 +157,7 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = logsigmoid_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogsigmoidNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -196,7 +196,7 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = silu_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SiluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -240,7 +240,7 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = mish_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MishBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -283,7 +283,7 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor
         raise refuse("gelu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(GeluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -329,7 +329,7 @@ def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: An
         raise refuse("softplus", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SoftplusBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -370,7 +370,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         raise refuse("softshrink", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SoftshrinkBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -410,7 +410,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor
         raise refuse("hardshrink", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(HardshrinkBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -451,7 +451,7 @@ def hardtanh(input: Tensor, min_val: Scalar = -1.0, max_val: Scalar = 1.0, *, ou
         raise refuse("hardtanh", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(HardtanhBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -496,7 +496,7 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = hardsigmoid_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(HardsigmoidBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -535,7 +535,7 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = hardswish_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(HardswishBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -585,7 +585,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
         raise refuse("elu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(EluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -641,7 +641,7 @@ def celu(input: Tensor, alpha: Scalar = 1.0, *, out: Any = None) -> Tensor:
         raise refuse("celu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CeluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -690,7 +690,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01, *, out: Any = None)
         raise refuse("leaky_relu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LeakyReluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -768,7 +768,9 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("prelu_kernel", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or weight._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, weight)
+    ):
         node: Any = new_node(PreluKernelBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -829,7 +831,7 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
         raise refuse("rrelu_with_noise", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RreluWithNoiseBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -878,7 +880,7 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar, *, out: Any = Non
         raise refuse("threshold", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ThresholdBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -927,7 +929,7 @@ def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
         raise refuse("glu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(GluBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -973,7 +975,7 @@ def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
         raise refuse("logit", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogitBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

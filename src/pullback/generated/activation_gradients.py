@@ -28,8 +28,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, native, ndarray, new_node, next_sequence_nr, plain_float, process, promote_arrays, raise_stale,
-    refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim,
+    gradient_edge, native, ndarray, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
+    raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -93,7 +93,9 @@ def tanh_backward(output_grad: Tensor, output: Tensor) -> Tensor:
         raise refuse("tanh_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or output._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or output._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, output)
+    ):
         node: Any = new_node(TanhBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -169,7 +171,9 @@ def sigmoid_backward(output_grad: Tensor, output: Tensor) -> Tensor:
         raise refuse("sigmoid_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or output._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or output._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, output)
+    ):
         node: Any = new_node(SigmoidBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -240,7 +244,9 @@ def log_sigmoid_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         raise refuse("log_sigmoid_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(LogSigmoidBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -318,7 +324,9 @@ def softplus_backward(output_grad: Tensor, input: Tensor, beta: Scalar, threshol
         raise refuse("softplus_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(SoftplusBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -394,7 +402,9 @@ def gelu_backward(output_grad: Tensor, input: Tensor, approximate: str) -> Tenso
         raise refuse("gelu_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(GeluBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -457,7 +467,9 @@ def threshold_backward(output_grad: Tensor, input: Tensor, threshold: Scalar) ->
         raise refuse("threshold_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(ThresholdBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -518,7 +530,9 @@ def hardshrink_backward(output_grad: Tensor, input: Tensor, lambd: Scalar) -> Te
         raise refuse("hardshrink_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(HardshrinkBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -579,7 +593,9 @@ def softshrink_backward(output_grad: Tensor, input: Tensor, lambd: Scalar) -> Te
         raise refuse("softshrink_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(SoftshrinkBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -641,7 +657,9 @@ def hardtanh_backward(output_grad: Tensor, input: Tensor, min_val: Scalar, max_v
         raise refuse("hardtanh_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(HardtanhBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -701,7 +719,9 @@ def hardsigmoid_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         raise refuse("hardsigmoid_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(HardsigmoidBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -770,7 +790,9 @@ def hardswish_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         raise refuse("hardswish_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(HardswishBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -859,7 +881,9 @@ def elu_backward(output_grad: Tensor, input: Tensor, alpha: Scalar, scale: Scala
         raise refuse("elu_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(EluBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -928,7 +952,9 @@ def leaky_relu_backward(output_grad: Tensor, input: Tensor, negative_slope: Scal
         raise refuse("leaky_relu_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or input._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or input._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, input)
+    ):
         node: Any = new_node(LeakyReluBackwardBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -987,7 +1013,9 @@ def softmax_backward_data(output_grad: Tensor, output: Tensor, dim: Any = None, 
         raise refuse("softmax_backward_data", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or output._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or output._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, output)
+    ):
         node: Any = new_node(SoftmaxBackwardDataBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,
@@ -1046,7 +1074,9 @@ def log_softmax_backward_data(output_grad: Tensor, output: Tensor, dim: Any = No
         raise refuse("log_softmax_backward_data", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (output_grad._requires_grad or output._requires_grad) and (not process.changed or switches.records):
+    if (output_grad._requires_grad or output._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, output_grad, output)
+    ):
         node: Any = new_node(LogSoftmaxBackwardDataBackward0)
         node.next_edges = (
             (output_grad._edge or gradient_edge(output_grad)) if output_grad._requires_grad else None,

@@ -11,8 +11,8 @@ from pullback.kernels.along_dim import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, ndarray, new_node, next_sequence_nr, plain_float, plain_int, process, raise_stale, refuse,
-    switches,
+    finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process,
+    raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -47,7 +47,7 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
         raise refuse("take_along", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TakeAlongBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -87,7 +87,7 @@ def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("put_along", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PutAlongBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -126,7 +126,7 @@ def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("add_along", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AddAlongBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -173,7 +173,7 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
         raise refuse("take_reduced", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TakeReducedBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -219,7 +219,7 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
         raise refuse("put_reduced", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PutReducedBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -254,7 +254,7 @@ def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
         raise refuse("shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ShiftBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -20,7 +20,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
     as_array, as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native,
-    ndarray, new_node, next_sequence_nr, overwrite, overwriting, plain_float, process, promote_arrays,
+    ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting, plain_float, process, promote_arrays,
     promote_for_product, promote_for_quotient, promote_for_subtraction, promote_many, promote_to_float, raise_stale,
     refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
@@ -84,7 +84,7 @@ def add(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(AddBackward0)
         node.next_edges = (
@@ -156,7 +156,7 @@ def sub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Ten
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(SubBackward0)
         node.next_edges = (
@@ -222,7 +222,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1, out: Any = None) -> Te
         raise refuse("rsub", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RsubNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -276,7 +276,9 @@ def rsub_tensor(input: Tensor, other: Tensor, *, alpha: Scalar = 1, out: Any = N
         raise refuse("rsub_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(RsubTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -355,7 +357,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(MulBackward0)
         node.next_edges = (
@@ -451,7 +453,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(DivBackward0)
         node.next_edges = (
@@ -498,7 +500,7 @@ def add_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         raise refuse("add_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AddScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -528,7 +530,7 @@ def sub_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         raise refuse("sub_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SubScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -559,7 +561,7 @@ def mul_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         raise refuse("mul_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MulScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -597,7 +599,7 @@ def div_scalar(input: Tensor, other: Scalar, *, out: Any = None) -> Tensor:
         raise refuse("div_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(DivScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -651,7 +653,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(DivRoundedNode)
         node.next_edges = (
@@ -697,7 +699,7 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(NotImplementedNode)
         node.next_edges = (
@@ -766,7 +768,9 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("remainder", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(RemainderNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -826,7 +830,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("remainder_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RemainderScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -887,7 +891,9 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("fmod", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(FmodNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -947,7 +953,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("fmod_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FmodScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -980,7 +986,7 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = neg_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NegBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -1024,7 +1030,7 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = reciprocal_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ReciprocalBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -1110,7 +1116,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, tensor1, tensor2)
     ):
         node: Any = new_node(AddcmulBackward0)
         node.next_edges = (
@@ -1220,7 +1226,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or tensor1._requires_grad or tensor2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, tensor1, tensor2)
     ):
         node: Any = new_node(AddcdivBackward0)
         node.next_edges = (
@@ -1271,6 +1277,8 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("gcd", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("gcd", result, input, other)
     return finish("gcd", result, (input, other)) if process.finishing else result
 
 
@@ -1294,6 +1302,8 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("lcm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("lcm", result, input, other)
     return finish("lcm", result, (input, other)) if process.finishing else result
 
 
@@ -1319,7 +1329,7 @@ def conjugated(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = conjugated_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ConjugatedNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -11,8 +11,8 @@ from pullback.kernels.attention import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, process, raise_stale,
-    refuse, switches,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_float, process,
+    raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -89,7 +89,7 @@ def attention_fused(
     result = new_tensor(as_array(result_value))
     logsumexp = new_tensor(as_array(logsumexp_value))
     if (query._requires_grad or key._requires_grad or value._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, None, query, key, value)
     ):
         node: Any = new_node(AttentionFusedNode)
         node.next_edges = (
@@ -136,6 +136,8 @@ def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_caus
         raise refuse("attention_bias", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if query._requires_grad or key._requires_grad or (attn_mask is not None and attn_mask._requires_grad):
+        note_cut("attention_bias", result, query, key, attn_mask)
     return finish("attention_bias", result, (query, key, attn_mask, is_causal)) if process.finishing else result
 
 
@@ -158,4 +160,6 @@ def attention_allowed(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_c
         raise refuse("attention_allowed", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if query._requires_grad or key._requires_grad or (attn_mask is not None and attn_mask._requires_grad):
+        note_cut("attention_allowed", result, query, key, attn_mask)
     return finish("attention_allowed", result, (query, key, attn_mask, is_causal)) if process.finishing else result

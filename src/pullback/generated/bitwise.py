@@ -13,7 +13,7 @@ from pullback.kernels.bitwise import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     PROCEED, Tensor, TensorBase, as_array, as_number_argument, ask_foreign_of, divert, finish, in_place, is_foreign,
-    ndarray, process, promote_arrays, refuse,
+    ndarray, note_cut, process, promote_arrays, refuse,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -40,6 +40,8 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_and", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("bitwise_and", result, input, other)
     return finish("bitwise_and", result, (input, other)) if process.finishing else result
 
 
@@ -69,6 +71,8 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_or", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("bitwise_or", result, input, other)
     return finish("bitwise_or", result, (input, other)) if process.finishing else result
 
 
@@ -98,6 +102,8 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_xor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("bitwise_xor", result, input, other)
     return finish("bitwise_xor", result, (input, other)) if process.finishing else result
 
 
@@ -129,6 +135,8 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("bitwise_left_shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("bitwise_left_shift", result, input, other)
     return finish("bitwise_left_shift", result, (input, other)) if process.finishing else result
 
 
@@ -160,6 +168,8 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
         raise refuse("bitwise_right_shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("bitwise_right_shift", result, input, other)
     return finish("bitwise_right_shift", result, (input, other)) if process.finishing else result
 
 
@@ -176,6 +186,8 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bitwise_not_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("bitwise_not", result, input)
     return finish("bitwise_not", result, (input,)) if process.finishing else result
 
 
@@ -192,6 +204,8 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = logical_not_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("logical_not", result, input)
     return finish("logical_not", result, (input,)) if process.finishing else result
 
 
@@ -211,6 +225,8 @@ def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logical_and", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("logical_and", result, input, other)
     return finish("logical_and", result, (input, other)) if process.finishing else result
 
 
@@ -230,6 +246,8 @@ def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logical_or", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("logical_or", result, input, other)
     return finish("logical_or", result, (input, other)) if process.finishing else result
 
 
@@ -249,6 +267,8 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logical_xor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("logical_xor", result, input, other)
     return finish("logical_xor", result, (input, other)) if process.finishing else result
 
 

@@ -21,8 +21,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, plain_float,
-    process, promote_arrays, promote_many, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
+    plain_float, process, promote_arrays, promote_many, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -90,7 +90,7 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if ((input_is_tensor and input._requires_grad) or (other_is_tensor and other._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, other)
     ):
         node: Any = new_node(WhereBackward0)
         node.next_edges = (
@@ -136,7 +136,9 @@ def tied(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("tied", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(TiedBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -210,7 +212,9 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("maximum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(MaximumBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -288,7 +292,9 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("minimum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(MinimumBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -366,7 +372,9 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("fmax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(FmaxBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -444,7 +452,9 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("fmin", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(FminBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -497,7 +507,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         raise refuse("clamp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ClampNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -621,7 +631,7 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (
         input._requires_grad or (min is not None and min._requires_grad) or (max is not None and max._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (not process.changed or switches.records or note_cut(None, result, input, min, max)):
         node: Any = new_node(ClampTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -687,7 +697,7 @@ def clamp_min(input: Tensor, min: Scalar, *, out: Any = None) -> Tensor:
         raise refuse("clamp_min", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ClampMinBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -765,7 +775,9 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("clamp_min_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or min._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or min._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, min)
+    ):
         node: Any = new_node(ClampMinTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -821,7 +833,7 @@ def clamp_max(input: Tensor, max: Scalar, *, out: Any = None) -> Tensor:
         raise refuse("clamp_max", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ClampMaxBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -899,7 +911,9 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("clamp_max_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or max._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or max._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, max)
+    ):
         node: Any = new_node(ClampMaxTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -998,7 +1012,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or end._requires_grad or weight._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, end, weight)
     ):
         node: Any = new_node(LerpNode)
         node.next_edges = (
@@ -1083,7 +1097,9 @@ def lerp_scalar(input: Tensor, end: Tensor, weight: Scalar, *, out: Any = None) 
         raise refuse("lerp_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or end._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or end._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, end)
+    ):
         node: Any = new_node(LerpScalarNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -1139,7 +1155,7 @@ def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any =
         raise refuse("nan_to_num", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NanToNumBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -11,7 +11,7 @@ from pullback.kernels.comparison import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     NUMBERS, PROCEED, Tensor, TensorBase, as_array, as_number_argument, ask_foreign_of, divert, finish, is_foreign,
-    ndarray, plain_float, process, promote_arrays, refuse,
+    ndarray, note_cut, plain_float, process, promote_arrays, refuse,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -38,6 +38,8 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("eq", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("eq", result, input, other)
     return finish("eq", result, (input, other)) if process.finishing else result
 
 
@@ -62,6 +64,8 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("ne", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("ne", result, input, other)
     return finish("ne", result, (input, other)) if process.finishing else result
 
 
@@ -86,6 +90,8 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("lt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("lt", result, input, other)
     return finish("lt", result, (input, other)) if process.finishing else result
 
 
@@ -110,6 +116,8 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("le", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("le", result, input, other)
     return finish("le", result, (input, other)) if process.finishing else result
 
 
@@ -134,6 +142,8 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("gt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("gt", result, input, other)
     return finish("gt", result, (input, other)) if process.finishing else result
 
 
@@ -158,6 +168,8 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("ge", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (other_is_tensor and other._requires_grad):
+        note_cut("ge", result, input, other)
     return finish("ge", result, (input, other)) if process.finishing else result
 
 
@@ -169,6 +181,8 @@ def isnan(input: Tensor) -> Tensor:
     computed: Any = isnan_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("isnan", result, input)
     return finish("isnan", result, (input,)) if process.finishing else result
 
 
@@ -180,6 +194,8 @@ def isinf(input: Tensor) -> Tensor:
     computed: Any = isinf_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("isinf", result, input)
     return finish("isinf", result, (input,)) if process.finishing else result
 
 
@@ -191,6 +207,8 @@ def isfinite(input: Tensor) -> Tensor:
     computed: Any = isfinite_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("isfinite", result, input)
     return finish("isfinite", result, (input,)) if process.finishing else result
 
 
@@ -202,6 +220,8 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = isposinf_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("isposinf", result, input)
     return finish("isposinf", result, (input,)) if process.finishing else result
 
 
@@ -213,6 +233,8 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = isneginf_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("isneginf", result, input)
     return finish("isneginf", result, (input,)) if process.finishing else result
 
 
@@ -224,6 +246,8 @@ def isreal(input: Tensor) -> Tensor:
     computed: Any = isreal_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("isreal", result, input)
     return finish("isreal", result, (input,)) if process.finishing else result
 
 
@@ -248,4 +272,6 @@ def isclose(
         raise refuse("isclose", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("isclose", result, input, other)
     return finish("isclose", result, (input, other, rtol, atol, equal_nan)) if process.finishing else result

@@ -15,7 +15,7 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, overwrite, overwriting, process,
+    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting, process,
     promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
@@ -54,7 +54,7 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = abs_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AbsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -94,7 +94,7 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = angle_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AngleBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -130,7 +130,7 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = sgn_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SgnBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -166,7 +166,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = conj_physical_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ConjPhysicalBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -223,7 +223,9 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("polar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (abs._requires_grad or angle._requires_grad) and (not process.changed or switches.records):
+    if (abs._requires_grad or angle._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, abs, angle)
+    ):
         node: Any = new_node(PolarBackward0)
         node.next_edges = (
             (abs._edge or gradient_edge(abs)) if abs._requires_grad else None,
@@ -278,7 +280,9 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("complex", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (real._requires_grad or imag._requires_grad) and (not process.changed or switches.records):
+    if (real._requires_grad or imag._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, real, imag)
+    ):
         node: Any = new_node(ComplexBackward0)
         node.next_edges = (
             (real._edge or gradient_edge(real)) if real._requires_grad else None,
@@ -308,7 +312,7 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = real_part_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RealPartBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -334,7 +338,7 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = imaginary_part_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ImaginaryPartBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -15,7 +15,7 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, plain_int, process, raise_stale, refuse, switches,
+    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -115,7 +115,7 @@ def convolution(
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or weight._requires_grad or (bias is not None and bias._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, weight, bias)
     ):
         node: Any = new_node(ConvolutionBackward0)
         node.next_edges = (
@@ -210,7 +210,9 @@ def convolution_grad_weight(
         raise refuse("convolution_grad_weight", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or output_grad._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or output_grad._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, output_grad)
+    ):
         node: Any = new_node(ConvolutionGradWeightNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -20,7 +20,7 @@ from pullback.recording.array_formulas import (
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
     derivative_not_implemented, divert, finish, gradient_edge, metadata_of, ndarray, new_node, new_tensor,
-    next_sequence_nr, process, raise_stale, refuse, switches, zero_grad_array,
+    next_sequence_nr, note_cut, process, raise_stale, refuse, switches, zero_grad_array,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -56,7 +56,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     L_value, info_value = linalg_cholesky_ex_kernel(A._array, upper=upper, check_errors=check_errors)
     L = new_tensor(as_array(L_value))
     info = new_tensor(as_array(info_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgCholeskyExBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((L, info))
@@ -90,7 +90,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     computed: Any = cholesky_kernel(input._array, upper)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CholeskyBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -137,7 +137,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
         raise refuse("linalg_qr", error, locals()) from None
     Q = new_tensor(as_array(Q_value))
     R = new_tensor(as_array(R_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgQrBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((Q, R))
@@ -177,7 +177,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     a_value, tau_value = geqrf_kernel(input._array)
     a = new_tensor(as_array(a_value))
     tau = new_tensor(as_array(tau_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(GeqrfBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((a, tau))
@@ -229,7 +229,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None, out
     U = new_tensor(as_array(U_value))
     S = new_tensor(as_array(S_value))
     Vh = new_tensor(as_array(Vh_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgSvdBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((U, S, Vh))
@@ -281,7 +281,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
         raise refuse("linalg_eigh", error, locals()) from None
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgEighBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((eigenvalues, eigenvectors))
@@ -332,7 +332,7 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
     eigenvalues_value, eigenvectors_value = linalg_eig_kernel(A._array)
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgEigBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((eigenvalues, eigenvectors))
@@ -354,6 +354,8 @@ def singular_values(A: Tensor) -> Tensor:
     computed: Any = singular_values_kernel(A._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if A._requires_grad:
+        note_cut("singular_values", result, A)
     return finish("singular_values", result, (A,)) if process.finishing else result
 
 
@@ -368,6 +370,8 @@ def hermitian_eigenvalues(A: Tensor, UPLO: str = "L") -> Tensor:
         raise refuse("hermitian_eigenvalues", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if A._requires_grad:
+        note_cut("hermitian_eigenvalues", result, A)
     return finish("hermitian_eigenvalues", result, (A, UPLO)) if process.finishing else result
 
 
@@ -379,6 +383,8 @@ def eigenvalues(A: Tensor) -> Tensor:
     computed: Any = eigenvalues_kernel(A._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if A._requires_grad:
+        note_cut("eigenvalues", result, A)
     return finish("eigenvalues", result, (A,)) if process.finishing else result
 
 
@@ -390,4 +396,6 @@ def identity_like(input: Tensor) -> Tensor:
     computed: Any = identity_like_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("identity_like", result, input)
     return finish("identity_like", result, (input,)) if process.finishing else result

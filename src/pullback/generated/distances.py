@@ -17,8 +17,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, plain_float, plain_int, process, raise_stale, refuse,
-    switches,
+    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process, raise_stale,
+    refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -79,7 +79,9 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float) -> Tensor:
         raise refuse("cdist_forward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (x1._requires_grad or x2._requires_grad) and (not process.changed or switches.records):
+    if (x1._requires_grad or x2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, x1, x2)
+    ):
         node: Any = new_node(CdistForwardNode)
         node.next_edges = (
             (x1._edge or gradient_edge(x1)) if x1._requires_grad else None,
@@ -145,7 +147,9 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
         raise refuse("euclidean_dist", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (x1._requires_grad or x2._requires_grad) and (not process.changed or switches.records):
+    if (x1._requires_grad or x2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, x1, x2)
+    ):
         node: Any = new_node(EuclideanDistBackward0)
         node.next_edges = (
             (x1._edge or gradient_edge(x1)) if x1._requires_grad else None,
@@ -193,7 +197,7 @@ def pdist_forward(input: Tensor, p: float) -> Tensor:
         raise refuse("pdist_forward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PdistForwardNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -218,6 +222,8 @@ def pair_rows(input: Tensor, which: int) -> Tensor:
         raise refuse("pair_rows", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("pair_rows", result, input)
     return finish("pair_rows", result, (input, which)) if process.finishing else result
 
 
@@ -232,6 +238,8 @@ def largest_share(input: Tensor, largest: Tensor) -> Tensor:
         raise refuse("largest_share", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or largest._requires_grad:
+        note_cut("largest_share", result, input, largest)
     return finish("largest_share", result, (input, largest)) if process.finishing else result
 
 
@@ -289,7 +297,7 @@ def trilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input1._requires_grad or weight._requires_grad or input2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input1, weight, input2)
     ):
         node: Any = new_node(TrilinearBackward0)
         node.next_edges = (

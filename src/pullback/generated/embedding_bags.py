@@ -13,8 +13,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process, raise_stale,
-    refuse, switches,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
+    raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -123,7 +123,7 @@ def embedding_bag_forward(
     sizes = new_tensor(as_array(sizes_value))
     chosen = new_tensor(as_array(chosen_value))
     if (weight._requires_grad or (per_sample_weights is not None and per_sample_weights._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, None, weight, per_sample_weights)
     ):
         node: Any = new_node(EmbeddingBagForwardNode)
         node.next_edges = (
@@ -191,7 +191,7 @@ def put_rows(input: Tensor, indices: Tensor, rows: int) -> Tensor:
         raise refuse("put_rows", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PutRowsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -227,7 +227,7 @@ def take_rows(input: Tensor, indices: Tensor) -> Tensor:
         raise refuse("take_rows", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TakeRowsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -11,7 +11,7 @@ from pullback.kernels.embeddings import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, plain_int, process, raise_stale, refuse, switches,
+    new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -62,7 +62,7 @@ def embedding(
         raise refuse("embedding", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if weight._requires_grad and (not process.changed or switches.records):
+    if weight._requires_grad and (not process.changed or switches.records or note_cut(None, result, weight)):
         node: Any = new_node(EmbeddingBackward0)
         node.next_edges = (weight._edge or gradient_edge(weight),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -110,7 +110,7 @@ def embedding_back(input: Tensor, indices: Tensor, rows: int, padding_idx: int, 
         raise refuse("embedding_back", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(EmbeddingBackNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -164,7 +164,7 @@ def embedding_take(input: Tensor, indices: Tensor, padding_idx: int, scale_grad_
         raise refuse("embedding_take", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(EmbeddingTakeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -19,8 +19,8 @@ from pullback.recording.array_formulas import (
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_number_argument,
     ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native, ndarray, new_node, next_sequence_nr,
-    overwrite, overwriting, process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes,
-    sum_to_like, switches,
+    note_cut, overwrite, overwriting, process, promote_arrays, promote_to_float, raise_stale, refuse,
+    shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -95,7 +95,9 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("pow", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or exponent._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or exponent._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, exponent)
+    ):
         node: Any = new_node(PowNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -171,7 +173,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
         raise refuse("pow_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PowScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -246,7 +248,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
         raise refuse("pow_base", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if exponent._requires_grad and (not process.changed or switches.records):
+    if exponent._requires_grad and (not process.changed or switches.records or note_cut(None, result, exponent)):
         node: Any = new_node(PowBaseNode)
         node.next_edges = (exponent._edge or gradient_edge(exponent),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -294,7 +296,7 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = sqrt_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SqrtBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -340,7 +342,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = rsqrt_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RsqrtBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -386,7 +388,7 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = exp_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ExpBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -432,7 +434,7 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = exp2_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Exp2Backward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -478,7 +480,7 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = expm1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Expm1Backward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -524,7 +526,7 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = log_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -570,7 +572,7 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = log2_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Log2Backward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -616,7 +618,7 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = log10_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Log10Backward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -663,7 +665,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = log1p_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Log1pNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -739,7 +741,9 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logaddexp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(LogaddexpBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -817,7 +821,9 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("logaddexp2", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(Logaddexp2Backward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -15,8 +15,8 @@ from pullback.kernels.extrema import (
 from pullback.recording.array_formulas import aminmax_grad as aminmax_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
-    switches, wrap_dim, wrap_dims, zero_grad_array,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    refuse, switches, wrap_dim, wrap_dims, zero_grad_array,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -49,7 +49,7 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = max_all_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MaxAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -88,7 +88,7 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = min_all_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MinAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -139,7 +139,7 @@ def max_dim(
         raise refuse("max_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(MaxDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -191,7 +191,7 @@ def min_dim(
         raise refuse("min_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(MinDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -241,7 +241,7 @@ def amax(
         raise refuse("amax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AmaxBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -292,7 +292,7 @@ def amin(
         raise refuse("amin", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AminBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -356,7 +356,7 @@ def aminmax(
         raise refuse("aminmax", error, locals()) from None
     min = new_tensor(as_array(min_value))
     max = new_tensor(as_array(max_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(AminmaxBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((min, max))
@@ -391,6 +391,8 @@ def argmax(
         raise refuse("argmax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("argmax", result, input)
     return finish("argmax", result, (input, dim, keepdim)) if process.finishing else result
 
 
@@ -412,6 +414,8 @@ def argmin(
         raise refuse("argmin", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("argmin", result, input)
     return finish("argmin", result, (input, dim, keepdim)) if process.finishing else result
 
 
@@ -438,6 +442,8 @@ def shares(
         raise refuse("shares", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or extreme._requires_grad:
+        note_cut("shares", result, input, extreme)
     return finish("shares", result, (input, extreme, dim, keepdim)) if process.finishing else result
 
 
@@ -452,4 +458,6 @@ def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
         raise refuse("shares_or_nans", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or extreme._requires_grad:
+        note_cut("shares_or_nans", result, input, extreme)
     return finish("shares_or_nans", result, (input, extreme)) if process.finishing else result

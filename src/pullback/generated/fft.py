@@ -13,7 +13,7 @@ from pullback.kernels.shape import unfold as unfold_kernel
 from pullback.recording.array_formulas import fft_c2r_back as fft_c2r_back_kernel, fft_r2c_back as fft_r2c_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, plain_int, process, refuse, switches,
+    new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -41,7 +41,7 @@ def fft_c2c(input: Tensor, dim: Any, scale: str, forward: bool) -> Tensor:
         raise refuse("fft_c2c", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FftC2cNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -79,7 +79,7 @@ def fft_r2c(input: Tensor, dim: Any, scale: str, onesided: bool) -> Tensor:
         raise refuse("fft_r2c", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FftR2cNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -115,7 +115,7 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
         raise refuse("fft_c2r", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FftC2rNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -148,7 +148,7 @@ def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
         raise refuse("doubled_inside", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(DoubledInsideBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -181,7 +181,7 @@ def overlap_add(input: Tensor, step: int) -> Tensor:
         raise refuse("overlap_add", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(OverlapAddBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -202,4 +202,6 @@ def check_envelope(input: Tensor, call: str) -> Tensor:
         raise refuse("check_envelope", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("check_envelope", result, input)
     return finish("check_envelope", result, (input, call)) if process.finishing else result

@@ -11,7 +11,7 @@ from pullback.kernels.folding import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, plain_int, process, refuse, switches,
+    new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -52,7 +52,7 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride:
         raise refuse("im2col", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Im2colNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -93,7 +93,7 @@ def col2im(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any, pad
         raise refuse("col2im", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(Col2imNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -126,7 +126,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         raise refuse("pixel_shuffle", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PixelShuffleBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -156,7 +156,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         raise refuse("pixel_unshuffle", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PixelUnshuffleBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -187,7 +187,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise refuse("channel_shuffle", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ChannelShuffleBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -11,7 +11,7 @@ from pullback.kernels.gamma_gradients import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
-    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, process,
+    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process,
     raise_stale, refuse, switches,
 )  # fmt: skip
 
@@ -48,7 +48,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
         raise refuse("standard_gamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(StandardGammaNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -86,7 +86,9 @@ def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
         raise refuse("standard_gamma_grad", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or output._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or output._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, output)
+    ):
         node: Any = new_node(StandardGammaGradNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -108,7 +110,7 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
         raise refuse("sample_dirichlet", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NotImplementedNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.operation, node.output_count = "aten::_sample_dirichlet", 1
@@ -134,7 +136,7 @@ def dirichlet_grad(input: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or alpha._requires_grad or total._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, alpha, total)
     ):
         node: Any = new_node(NotImplementedNode)
         node.next_edges = (

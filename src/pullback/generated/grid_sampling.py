@@ -14,7 +14,7 @@ from pullback.kernels.grid_sampling import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, plain_int, process, raise_stale, refuse, switches,
+    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -85,7 +85,9 @@ def grid_sampler_2d(
         raise refuse("grid_sampler_2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or grid._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or grid._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, grid)
+    ):
         node: Any = new_node(GridSampler2dNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -170,7 +172,9 @@ def grid_sampler_3d(
         raise refuse("grid_sampler_3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or grid._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or grid._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, grid)
+    ):
         node: Any = new_node(GridSampler3dNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -225,7 +229,7 @@ def grid_points(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         raise refuse("grid_points", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(GridPointsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -253,6 +257,8 @@ def grid_slopes(input: Tensor, sizes: Any, mode: int, padding_mode: int, align_c
         raise refuse("grid_slopes", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("grid_slopes", result, input)
     return finish("grid_slopes", result, locals()) if process.finishing else result
 
 
@@ -273,6 +279,8 @@ def point_positions(
         raise refuse("point_positions", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("point_positions", result, input)
     return finish("point_positions", result, locals()) if process.finishing else result
 
 
@@ -302,7 +310,7 @@ def take_points(input: Tensor, positions: Tensor) -> Tensor:
         raise refuse("take_points", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TakePointsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -339,7 +347,7 @@ def put_points(input: Tensor, positions: Tensor, sizes: Any) -> Tensor:
         raise refuse("put_points", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PutPointsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -370,7 +378,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
         raise refuse("affine_grid_generator", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if theta._requires_grad and (not process.changed or switches.records):
+    if theta._requires_grad and (not process.changed or switches.records or note_cut(None, result, theta)):
         node: Any = new_node(AffineGridGeneratorBackward0)
         node.next_edges = (theta._edge or gradient_edge(theta),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -401,7 +409,7 @@ def affine_grid_back(input: Tensor, size: Any, align_corners: bool) -> Tensor:
         raise refuse("affine_grid_back", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AffineGridBackBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

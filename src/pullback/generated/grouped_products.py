@@ -9,7 +9,7 @@ from pullback.kernels.grouped_products import grouped_mm as grouped_mm_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, process, raise_stale, refuse, switches,
+    new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -64,7 +64,9 @@ def grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | None = None) -> Tenso
         raise refuse("grouped_mm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or mat2._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or mat2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, mat2)
+    ):
         node: Any = new_node(GroupedMmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -18,7 +18,7 @@ from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, PartialGradient, SavedList, Tensor, TensorBase, apply_rarely, as_array, as_shape,
     as_tensor_list, attach_view, divert, finish, gradient_edge, make_view, ndarray, new_node, next_sequence_nr,
-    plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
+    note_cut, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -51,7 +51,7 @@ def select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = Non
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SelectBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -104,7 +104,7 @@ def slice_view(
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SliceViewNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -140,7 +140,7 @@ def select_back(input: Tensor, shape: Any, dim: int, index: int) -> Tensor:
         raise refuse("select_back", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SelectBackNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -176,7 +176,7 @@ def slice_back(input: Tensor, shape: Any, dim: int, start: int, end: int, step: 
         raise refuse("slice_back", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SliceBackNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -216,7 +216,7 @@ def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
         raise refuse("index", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(IndexBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -265,7 +265,7 @@ def index_select(input: Tensor, dim: Any = None, index: Any = None, *, out: Any 
         raise refuse("index_select", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(IndexSelectBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -321,7 +321,7 @@ def gather(
         raise refuse("gather", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(GatherBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -360,7 +360,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("take", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TakeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -398,7 +398,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("masked_select", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MaskedSelectBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -417,6 +417,8 @@ def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = nonzero_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("nonzero", result, input)
     return finish("nonzero", result, (input,)) if process.finishing else result
 
 
@@ -433,4 +435,6 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
         raise refuse("nonzero_static", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("nonzero_static", result, input)
     return finish("nonzero_static", result, (input, size, fill_value)) if process.finishing else result

@@ -19,7 +19,7 @@ from pullback.kernels.interpolation import (
 from pullback.kernels.resampling import resample as resample_kernel, resample_back as resample_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches,
+    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -55,7 +55,7 @@ def resample(input: Tensor, sizes: Any, method: str, align_corners: bool = False
         raise refuse("resample", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ResampleBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -99,7 +99,7 @@ def resample_back(input: Tensor, sizes: Any, method: str, align_corners: bool = 
         raise refuse("resample_back", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ResampleBackNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -143,7 +143,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         raise refuse("adaptive_avg_pool2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AdaptiveAvgPool2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -185,7 +185,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         raise refuse("adaptive_avg_pool3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AdaptiveAvgPool3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -219,7 +219,7 @@ def upsample_nearest1d(input: Tensor, output_size: Any, scales: Any = None) -> T
         raise refuse("upsample_nearest1d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleNearest1dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -252,7 +252,7 @@ def upsample_nearest_exact1d(input: Tensor, output_size: Any, scales: Any = None
         raise refuse("upsample_nearest_exact1d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleNearestExact1dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -285,7 +285,7 @@ def upsample_nearest2d(input: Tensor, output_size: Any, scales: Any = None) -> T
         raise refuse("upsample_nearest2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleNearest2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -318,7 +318,7 @@ def upsample_nearest_exact2d(input: Tensor, output_size: Any, scales: Any = None
         raise refuse("upsample_nearest_exact2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleNearestExact2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -351,7 +351,7 @@ def upsample_nearest3d(input: Tensor, output_size: Any, scales: Any = None) -> T
         raise refuse("upsample_nearest3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleNearest3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -384,7 +384,7 @@ def upsample_nearest_exact3d(input: Tensor, output_size: Any, scales: Any = None
         raise refuse("upsample_nearest_exact3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleNearestExact3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -421,7 +421,7 @@ def upsample_linear1d(input: Tensor, output_size: Any, align_corners: bool = Fal
         raise refuse("upsample_linear1d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleLinear1dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -459,7 +459,7 @@ def upsample_bilinear2d(input: Tensor, output_size: Any, align_corners: bool = F
         raise refuse("upsample_bilinear2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleBilinear2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -497,7 +497,7 @@ def upsample_trilinear3d(input: Tensor, output_size: Any, align_corners: bool = 
         raise refuse("upsample_trilinear3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleTrilinear3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -535,7 +535,7 @@ def upsample_bicubic2d(input: Tensor, output_size: Any, align_corners: bool = Fa
         raise refuse("upsample_bicubic2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleBicubic2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -573,7 +573,7 @@ def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool 
         raise refuse("upsample_bilinear2d_aa", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleBilinear2dAaNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -611,7 +611,7 @@ def upsample_bicubic2d_aa(input: Tensor, output_size: Any, align_corners: bool =
         raise refuse("upsample_bicubic2d_aa", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleBicubic2dAaNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -649,7 +649,7 @@ def upsample_lanczos2d_aa(input: Tensor, output_size: Any, align_corners: bool =
         raise refuse("upsample_lanczos2d_aa", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UpsampleLanczos2dAaNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

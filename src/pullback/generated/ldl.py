@@ -9,7 +9,7 @@ from pullback.kernels.ldl import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     NotImplementedNode, PROCEED, Tensor, TensorBase, as_array, divert, finish, gradient_edge, metadata_of, ndarray,
-    new_node, new_tensor, next_sequence_nr, process, refuse, switches,
+    new_node, new_tensor, next_sequence_nr, note_cut, process, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -32,7 +32,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     LD = new_tensor(as_array(LD_value))
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(NotImplementedNode)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.operation, node.output_count = "aten::linalg_ldl_factor_ex", 3
@@ -59,7 +59,9 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
         raise refuse("linalg_ldl_solve", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (LD._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+    if (LD._requires_grad or B._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, LD, B)
+    ):
         node: Any = new_node(NotImplementedNode)
         node.next_edges = (
             (LD._edge or gradient_edge(LD)) if LD._requires_grad else None,

@@ -31,8 +31,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape,
-    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, plain_float,
-    plain_int, process, raise_stale, refuse, switches,
+    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut,
+    plain_float, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -81,7 +81,9 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = No
         raise refuse("mse_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or target._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, target)
+    ):
         node: Any = new_node(MseLossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -145,7 +147,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: floa
         raise refuse("smooth_l1_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or target._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, target)
+    ):
         node: Any = new_node(SmoothL1LossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -210,7 +214,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float =
         raise refuse("huber_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or target._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, target)
+    ):
         node: Any = new_node(HuberLossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -258,7 +264,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: 
         raise refuse("soft_margin_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SoftMarginLossBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -333,7 +339,9 @@ def binary_cross_entropy(
         raise refuse("binary_cross_entropy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or target._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, target)
+    ):
         node: Any = new_node(BinaryCrossEntropyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -441,7 +449,9 @@ def binary_cross_entropy_with_logits(
         raise refuse("binary_cross_entropy_with_logits", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or target._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or target._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, target)
+    ):
         node: Any = new_node(BinaryCrossEntropyWithLogitsBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -521,7 +531,7 @@ def multi_margin_loss(
         raise refuse("multi_margin_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MultiMarginLossBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -559,6 +569,8 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
         raise refuse("multi_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or target._requires_grad or (weight is not None and weight._requires_grad):
+        note_cut("multi_margin_weights", result, input, target, weight)
     return finish("multi_margin_weights", result, (input, target, p, margin, weight)) if process.finishing else result
 
 
@@ -592,7 +604,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
         raise refuse("multilabel_margin_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MultilabelMarginLossBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -616,6 +628,8 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
         raise refuse("multilabel_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or target._requires_grad:
+        note_cut("multilabel_margin_weights", result, input, target)
     return finish("multilabel_margin_weights", result, (input, target)) if process.finishing else result
 
 
@@ -685,7 +699,7 @@ def ctc_loss(
         raise refuse("ctc_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if log_probs._requires_grad and (not process.changed or switches.records):
+    if log_probs._requires_grad and (not process.changed or switches.records or note_cut(None, result, log_probs)):
         node: Any = new_node(CtcLossBackward0)
         node.next_edges = (log_probs._edge or gradient_edge(log_probs),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -758,7 +772,9 @@ def ctc_loss_grad(
         raise refuse("ctc_loss_grad", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or log_probs._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or log_probs._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, log_probs)
+    ):
         node: Any = new_node(CtcLossGradBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -836,7 +852,7 @@ def nll_loss(
         raise refuse("nll_loss", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NllLossBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -922,7 +938,7 @@ def nll_loss2d(
         raise refuse("nll_loss2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NllLoss2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -983,7 +999,7 @@ def nll_loss_grad(
         raise refuse("nll_loss_grad", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NllLossGradBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

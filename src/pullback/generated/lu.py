@@ -16,8 +16,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
-    switches, zero_grad_array,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    refuse, switches, zero_grad_array,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -57,7 +57,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     LU = new_tensor(as_array(LU_value))
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgLuFactorExBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((LU, pivots, info))
@@ -107,7 +107,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     P = new_tensor(as_array(P_value))
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgLuBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((P, L, U))
@@ -161,7 +161,7 @@ def lu_unpack(
     P = new_tensor(as_array(P_value))
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))
-    if LU_data._requires_grad and (not process.changed or switches.records):
+    if LU_data._requires_grad and (not process.changed or switches.records or note_cut(None, None, LU_data)):
         node: Any = new_node(LuUnpackBackward0)
         node.next_edges = (LU_data._edge or gradient_edge(LU_data),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((P, L, U))
@@ -206,7 +206,7 @@ def permute_rows(input: Tensor, pivots: Tensor, inverse: bool) -> Tensor:
         raise refuse("permute_rows", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PermuteRowsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -271,7 +271,9 @@ def linalg_lu_solve(
         raise refuse("linalg_lu_solve", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (LU._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+    if (LU._requires_grad or B._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, LU, B)
+    ):
         node: Any = new_node(LinalgLuSolveBackward0)
         node.next_edges = (
             (LU._edge or gradient_edge(LU)) if LU._requires_grad else None,

@@ -23,7 +23,7 @@ from pullback.kernels.shape import (
 from pullback.recording.array_formulas import masked_keep as masked_keep_kernel, strided_part as strided_part_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr, plain_float, plain_int, process,
+    finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process,
     raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor:
         raise refuse("masked_fill", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MaskedFillBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -114,7 +114,9 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
         raise refuse("masked_fill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or value._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, value)
+    ):
         node: Any = new_node(MaskedFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -160,7 +162,7 @@ def sum_where(input: Tensor, mask: Tensor) -> Tensor:
         raise refuse("sum_where", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SumWhereBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -211,7 +213,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise refuse("masked_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or source._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, source)
+    ):
         node: Any = new_node(MaskedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -273,7 +277,9 @@ def select_scatter(
         raise refuse("select_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(SelectScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -339,7 +345,9 @@ def slice_scatter(
         raise refuse("slice_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(SliceScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -393,7 +401,9 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0,
         raise refuse("diagonal_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(DiagonalScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -448,7 +458,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         raise refuse("as_strided_scatter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(AsStridedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -485,7 +497,7 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
         raise refuse("fill", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FillBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -516,7 +528,7 @@ def refill(input: Tensor, value: Scalar) -> Tensor:
         raise refuse("refill", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RefillNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -554,7 +566,9 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
         raise refuse("fill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or value._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, value)
+    ):
         node: Any = new_node(FillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -591,7 +605,9 @@ def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
         raise refuse("refill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or value._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, value)
+    ):
         node: Any = new_node(RefillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -626,7 +642,7 @@ def zero(input: Tensor) -> Tensor:
     computed: Any = zero_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ZeroBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

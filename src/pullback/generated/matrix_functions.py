@@ -16,8 +16,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
-    switches, zero_grad_array,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    refuse, switches, zero_grad_array,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -48,7 +48,7 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = linalg_det_kernel(A._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, result, A)):
         node: Any = new_node(LinalgDetBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -92,7 +92,7 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     sign_value, logabsdet_value = linalg_slogdet_kernel(A._array)
     sign = new_tensor(as_array(sign_value))
     logabsdet = new_tensor(as_array(logabsdet_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgSlogdetBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((sign, logabsdet))
@@ -128,7 +128,7 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
     inverse_value, info_value = linalg_inv_ex_kernel(A._array, check_errors=check_errors)
     inverse = new_tensor(as_array(inverse_value))
     info = new_tensor(as_array(info_value))
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
         node: Any = new_node(LinalgInvExBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((inverse, info))
@@ -166,7 +166,7 @@ def linalg_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool = False, *, out
         raise refuse("linalg_pinv", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, result, A)):
         node: Any = new_node(LinalgPinvBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -200,7 +200,7 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     computed: Any = linalg_matrix_exp_kernel(A._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if A._requires_grad and (not process.changed or switches.records):
+    if A._requires_grad and (not process.changed or switches.records or note_cut(None, result, A)):
         node: Any = new_node(LinalgMatrixExpBackward0)
         node.next_edges = (A._edge or gradient_edge(A),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -221,4 +221,6 @@ def linalg_matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool = Fa
         raise refuse("linalg_matrix_rank", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("linalg_matrix_rank", result, input)
     return finish("linalg_matrix_rank", result, (input, atol, rtol, hermitian)) if process.finishing else result

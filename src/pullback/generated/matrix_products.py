@@ -22,8 +22,8 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel, transpose as tra
 from pullback.recording.array_formulas import matmul as matmul_kernel, trace_back as trace_back_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, ndarray, new_node, next_sequence_nr, plain_float, process, promote_arrays, promote_many,
-    raise_stale, refuse, switches, wrap_dim,
+    gradient_edge, in_place, ndarray, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
+    promote_many, raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -64,7 +64,9 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("mm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or mat2._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or mat2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, mat2)
+    ):
         node: Any = new_node(MmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -116,7 +118,9 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("bmm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or mat2._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or mat2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, mat2)
+    ):
         node: Any = new_node(BmmBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -168,7 +172,9 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("mv", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or vec._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or vec._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, vec)
+    ):
         node: Any = new_node(MvBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -220,7 +226,9 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("dot", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or tensor._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or tensor._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, tensor)
+    ):
         node: Any = new_node(DotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -272,7 +280,9 @@ def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("vdot", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(VdotBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -335,7 +345,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("outer", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or vec2._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or vec2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, vec2)
+    ):
         node: Any = new_node(OuterNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -392,7 +404,9 @@ def matmul_batched(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("matmul_batched", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(MatmulBatchedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -449,7 +463,9 @@ def matmul_flipped(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("matmul_flipped", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(MatmulFlippedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -485,7 +501,7 @@ def trace(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = trace_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TraceBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -537,7 +553,9 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
         raise refuse("linalg_cross", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(LinalgCrossBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -611,7 +629,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or mat1._requires_grad or mat2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, mat1, mat2)
     ):
         node: Any = new_node(AddmmBackward0)
         node.next_edges = (
@@ -692,7 +710,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
         raise refuse("addmv", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or mat._requires_grad or vec._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or mat._requires_grad or vec._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, mat, vec)
+    ):
         node: Any = new_node(AddmvBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -780,7 +800,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or vec1._requires_grad or vec2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, vec1, vec2)
     ):
         node: Any = new_node(AddrBackward0)
         node.next_edges = (
@@ -867,7 +887,7 @@ def baddbmm(
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or batch1._requires_grad or batch2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, batch1, batch2)
     ):
         node: Any = new_node(BaddbmmBackward0)
         node.next_edges = (
@@ -950,7 +970,7 @@ def addbmm(
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or batch1._requires_grad or batch2._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, batch1, batch2)
     ):
         node: Any = new_node(AddbmmBackward0)
         node.next_edges = (
@@ -1021,7 +1041,7 @@ def linear_bias(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (bias._requires_grad or input._requires_grad or weight._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, bias, input, weight)
     ):
         node: Any = new_node(LinearBiasNode)
         node.next_edges = (
@@ -1084,7 +1104,7 @@ def linear_bias_folded(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any 
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (bias._requires_grad or input._requires_grad or weight._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, bias, input, weight)
     ):
         node: Any = new_node(LinearBiasFoldedNode)
         node.next_edges = (
@@ -1152,7 +1172,7 @@ def linear_bias_added(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any =
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (bias._requires_grad or input._requires_grad or weight._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, bias, input, weight)
     ):
         node: Any = new_node(LinearBiasAddedNode)
         node.next_edges = (
@@ -1209,7 +1229,9 @@ def linear_product(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("linear_product", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or weight._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, weight)
+    ):
         node: Any = new_node(LinearProductNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -1263,7 +1285,9 @@ def linear_product_folded(input: Tensor, weight: Tensor, *, out: Any = None) -> 
         raise refuse("linear_product_folded", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or weight._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or weight._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, weight)
+    ):
         node: Any = new_node(LinearProductFoldedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -18,8 +18,8 @@ from pullback.kernels.normalization import (
 from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, plain_int,
-    process, raise_stale, refuse, switches,
+    finish, gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_float,
+    plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -92,7 +92,7 @@ def native_layer_norm(
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (not process.changed or switches.records or note_cut(None, None, input, weight, bias)):
         node: Any = new_node(NativeLayerNormBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -177,7 +177,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (not process.changed or switches.records or note_cut(None, None, input, weight, bias)):
         node: Any = new_node(BatchNormTrainingNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -279,7 +279,7 @@ def batch_norm_evaluation(
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (not process.changed or switches.records or note_cut(None, result, input, weight, bias)):
         node: Any = new_node(BatchNormEvaluationNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -379,7 +379,7 @@ def native_group_norm(
         input._requires_grad
         or (weight is not None and weight._requires_grad)
         or (bias is not None and bias._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (not process.changed or switches.records or note_cut(None, None, input, weight, bias)):
         node: Any = new_node(NativeGroupNormBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -446,7 +446,7 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or (weight is not None and weight._requires_grad)) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, weight)
     ):
         node: Any = new_node(RmsNormFusedNode)
         node.next_edges = (

@@ -18,8 +18,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array,
-    as_numpy_dtype, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, plain_float,
-    process, promote_arrays, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim, wrap_dims,
+    as_numpy_dtype, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut,
+    plain_float, process, promote_arrays, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim,
+    wrap_dims,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -77,7 +78,7 @@ def linalg_vector_norm(
         raise refuse("linalg_vector_norm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LinalgVectorNormBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -141,7 +142,9 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("div_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(DivOrZeroBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -217,7 +220,9 @@ def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("unit_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(UnitOrZeroBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -270,7 +275,7 @@ def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
         raise refuse("pow_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PowOrZeroBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -332,7 +337,7 @@ def norm_dim(
         raise refuse("norm_dim", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NormDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -397,7 +402,9 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
         raise refuse("dist", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(DistBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -452,7 +459,7 @@ def renorm(
         raise refuse("renorm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RenormBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -15,8 +15,8 @@ from pullback.kernels.pooling import (
 from pullback.recording.array_formulas import avg_pool_nd as avg_pool_nd_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process, raise_stale,
-    refuse, switches,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
+    raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -63,7 +63,7 @@ def max_pool2d_with_indices(
         raise refuse("max_pool2d_with_indices", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(MaxPool2dWithIndicesNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -122,7 +122,7 @@ def max_pool3d_with_indices(
         raise refuse("max_pool3d_with_indices", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(MaxPool3dWithIndicesNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -168,7 +168,7 @@ def put_in_planes(input: Tensor, indices: Tensor, sizes: Any) -> Tensor:
         raise refuse("put_in_planes", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PutInPlanesNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -207,7 +207,7 @@ def take_from_planes(input: Tensor, indices: Tensor, dims: int) -> Tensor:
         raise refuse("take_from_planes", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TakeFromPlanesBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -285,7 +285,7 @@ def avg_pool2d(
         raise refuse("avg_pool2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AvgPool2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -368,7 +368,7 @@ def avg_pool3d(
         raise refuse("avg_pool3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AvgPool3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -441,7 +441,7 @@ def avg_pool_back(
         raise refuse("avg_pool_back", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AvgPoolBackNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -16,8 +16,8 @@ from pullback.kernels.pooling_to_size import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
-    switches,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -56,7 +56,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Any:
         raise refuse("adaptive_max_pool2d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(AdaptiveMaxPool2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -102,7 +102,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Any:
         raise refuse("adaptive_max_pool3d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(AdaptiveMaxPool3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -152,7 +152,7 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any, ran
         raise refuse("fractional_max_pool2d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(FractionalMaxPool2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -204,7 +204,7 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any, ran
         raise refuse("fractional_max_pool3d", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(FractionalMaxPool3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -246,7 +246,7 @@ def max_unpool2d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
         raise refuse("max_unpool2d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MaxUnpool2dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -283,7 +283,7 @@ def max_unpool3d(input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
         raise refuse("max_unpool3d", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MaxUnpool3dNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -11,8 +11,8 @@ from pullback.kernels.recurrent import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse, switches,
-    zero_grad_array,
+    gradient_edge, metadata_of, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale, refuse,
+    switches, zero_grad_array,
 )  # fmt: skip
 
 
@@ -170,7 +170,11 @@ def lstm_layer(
         or (bias_hh is not None and bias_hh._requires_grad)
         or h0._requires_grad
         or c0._requires_grad
-    ) and (not process.changed or switches.records):
+    ) and (
+        not process.changed
+        or switches.records
+        or note_cut(None, None, input, weight_ih, weight_hh, bias_ih, bias_hh, h0, c0)
+    ):
         node: Any = new_node(LstmLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -357,7 +361,11 @@ def gru_layer(
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (
+        not process.changed
+        or switches.records
+        or note_cut(None, None, input, h0, weight_ih, weight_hh, bias_ih, bias_hh)
+    ):
         node: Any = new_node(GruLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -526,7 +534,11 @@ def rnn_layer(
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
-    ) and (not process.changed or switches.records):
+    ) and (
+        not process.changed
+        or switches.records
+        or note_cut(None, None, input, h0, weight_ih, weight_hh, bias_ih, bias_hh)
+    ):
         node: Any = new_node(RnnLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -14,7 +14,7 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, process, raise_stale, refuse, switches,
+    new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -52,7 +52,9 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         raise refuse("linalg_householder_product", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or tau._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or tau._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, tau)
+    ):
         node: Any = new_node(LinalgHouseholderProductBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -147,7 +149,7 @@ def ormqr(
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or input2._requires_grad or input3._requires_grad) and (
-        not process.changed or switches.records
+        not process.changed or switches.records or note_cut(None, result, input, input2, input3)
     ):
         node: Any = new_node(OrmqrBackward0)
         node.next_edges = (

@@ -19,8 +19,8 @@ from pullback.recording.array_formulas import copysign_grad as copysign_grad_ker
 from pullback.recording.vocabulary import (
     Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
     as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, metadata_of, native,
-    ndarray, new_node, new_tensor, next_sequence_nr, overwrite, overwriting, plain_int, process, promote_arrays,
-    promote_arrays_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    ndarray, new_node, new_tensor, next_sequence_nr, note_cut, overwrite, overwriting, plain_int, process,
+    promote_arrays, promote_arrays_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -54,7 +54,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = floor_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FloorBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -85,7 +85,7 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = ceil_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CeilBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -116,7 +116,7 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = trunc_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TruncBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -147,7 +147,7 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = round_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RoundBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -183,7 +183,7 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
         raise refuse("round_decimals", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(RoundDecimalsNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -213,7 +213,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = frac_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(FracBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -244,7 +244,7 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = sign_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SignBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -265,6 +265,8 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = signbit_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("signbit", result, input)
     return finish("signbit", result, (input,)) if process.finishing else result
 
 
@@ -317,7 +319,9 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("copysign", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(CopysignBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -392,7 +396,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         raise refuse("copysign_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CopysignScalarNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -456,7 +460,9 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("nextafter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(NextafterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -511,7 +517,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     mantissa_value, exponent_value = frexp_kernel(input_array)
     mantissa = new_tensor(as_array(mantissa_value))
     exponent = new_tensor(as_array(exponent_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(FrexpBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((mantissa, exponent))
@@ -576,7 +582,9 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("ldexp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(LdexpBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -616,7 +624,9 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("heaviside", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or values._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or values._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, values)
+    ):
         node: Any = new_node(NotImplementedNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -650,7 +660,7 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = zeros_of_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ZerosOfBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

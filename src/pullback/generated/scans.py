@@ -14,7 +14,7 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
-    finish, gradient_edge, in_place, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process,
+    finish, gradient_edge, in_place, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process,
     raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
 
@@ -47,7 +47,7 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
         raise refuse("cumsum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CumsumBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -87,7 +87,7 @@ def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tens
         raise refuse("reversed_cumsum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ReversedCumsumBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -129,7 +129,7 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
         raise refuse("cumprod", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CumprodBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -180,7 +180,7 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         raise refuse("cummax", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(CummaxBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -224,7 +224,7 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         raise refuse("cummin", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(CumminBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -268,7 +268,7 @@ def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any =
         raise refuse("logcumsumexp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogcumsumexpBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

@@ -31,7 +31,7 @@ from pullback.recording.array_formulas import (
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedList, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
     as_array, as_shape, as_tensor_list, divert, finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr,
-    plain_float, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
+    note_cut, plain_float, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -80,7 +80,9 @@ def index_put(input: Tensor, indices: Any, dims: Any, values: Tensor, accumulate
         raise refuse("index_put", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or values._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or values._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, values)
+    ):
         node: Any = new_node(IndexPutBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -151,7 +153,9 @@ def scatter(
         raise refuse("scatter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(ScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -215,7 +219,7 @@ def scatter_value(
         raise refuse("scatter_value", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ScatterValueNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -278,7 +282,9 @@ def scatter_add(
         raise refuse("scatter_add", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(ScatterAddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -322,7 +328,7 @@ def pad_to(input: Tensor, shape: Any) -> Tensor:
         raise refuse("pad_to", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PadToBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -428,7 +434,9 @@ def scatter_reduce(
         raise refuse("scatter_reduce", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(ScatterReduceBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -521,7 +529,9 @@ def index_add(
         raise refuse("index_add", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or source._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, source)
+    ):
         node: Any = new_node(IndexAddBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -599,7 +609,9 @@ def index_copy(
         raise refuse("index_copy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or source._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, source)
+    ):
         node: Any = new_node(IndexCopyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -661,7 +673,7 @@ def index_fill(
         raise refuse("index_fill", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(IndexFillBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -739,7 +751,9 @@ def index_fill_tensor(
         raise refuse("index_fill_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or value._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or value._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, value)
+    ):
         node: Any = new_node(IndexFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -860,7 +874,9 @@ def index_reduce(
         raise refuse("index_reduce", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or source._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, source)
+    ):
         node: Any = new_node(IndexReduceBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -945,7 +961,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise refuse("put", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or source._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or source._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, source)
+    ):
         node: Any = new_node(PutBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -974,6 +992,8 @@ def ones_in_shape_of(input: Tensor) -> Tensor:
     computed: Any = ones_in_shape_of_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("ones_in_shape_of", result, input)
     return finish("ones_in_shape_of", result, (input,)) if process.finishing else result
 
 
@@ -985,6 +1005,8 @@ def is_zero(input: Tensor) -> Tensor:
     computed: Any = is_zero_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("is_zero", result, input)
     return finish("is_zero", result, (input,)) if process.finishing else result
 
 
@@ -996,6 +1018,8 @@ def is_one(input: Tensor) -> Tensor:
     computed: Any = is_one_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("is_one", result, input)
     return finish("is_one", result, (input,)) if process.finishing else result
 
 
@@ -1007,6 +1031,8 @@ def is_false(input: Tensor) -> Tensor:
     computed: Any = is_false_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("is_false", result, input)
     return finish("is_false", result, (input,)) if process.finishing else result
 
 
@@ -1021,6 +1047,8 @@ def both(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("both", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("both", result, input, other)
     return finish("both", result, (input, other)) if process.finishing else result
 
 
@@ -1035,6 +1063,8 @@ def equal_as(input: Tensor, other: Tensor) -> Tensor:
         raise refuse("equal_as", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or other._requires_grad:
+        note_cut("equal_as", result, input, other)
     return finish("equal_as", result, (input, other)) if process.finishing else result
 
 
@@ -1051,6 +1081,8 @@ def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("distinct_positions", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if index._requires_grad:
+        note_cut("distinct_positions", result, index)
     return finish("distinct_positions", result, (index, shape, dim)) if process.finishing else result
 
 
@@ -1067,6 +1099,8 @@ def positive_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("positive_index", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if index._requires_grad:
+        note_cut("positive_index", result, index)
     return finish("positive_index", result, (index, shape, dim)) if process.finishing else result
 
 
@@ -1083,4 +1117,6 @@ def expand_index(index: Tensor, shape: Any, dim: int) -> Tensor:
         raise refuse("expand_index", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if index._requires_grad:
+        note_cut("expand_index", result, index)
     return finish("expand_index", result, (index, shape, dim)) if process.finishing else result

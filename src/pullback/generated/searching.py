@@ -11,8 +11,8 @@ from pullback.kernels.searching import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Tensor, TensorBase, as_array, derivative_not_implemented, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, plain_int, process,
-    refuse, switches,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_float, plain_int,
+    process, refuse, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -55,7 +55,7 @@ def unique(
     output = new_tensor(as_array(output_value))
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(UniqueNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, inverse, counts))
@@ -98,7 +98,7 @@ def unique_consecutive(
     output = new_tensor(as_array(output_value))
     inverse = new_tensor(as_array(inverse_value))
     counts = new_tensor(as_array(counts_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(UniqueConsecutiveBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, inverse, counts))
@@ -126,6 +126,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise refuse("bincount", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or (weights is not None and weights._requires_grad):
+        note_cut("bincount", result, input, weights)
     return finish("bincount", result, (input, weights, minlength)) if process.finishing else result
 
 
@@ -143,4 +145,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         raise refuse("histc", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("histc", result, input)
     return finish("histc", result, (input, bins, min, max)) if process.finishing else result

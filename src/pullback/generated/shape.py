@@ -24,8 +24,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_numpy_dtype, as_shape, attach_view, divert,
-    finish, gradient_edge, in_place, make_view, ndarray, new_node, next_sequence_nr, plain_int, process, refuse,
-    switches, wrap_dim,
+    finish, gradient_edge, in_place, make_view, ndarray, new_node, next_sequence_nr, note_cut, plain_int, process,
+    refuse, switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -47,7 +47,7 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = clone_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CloneBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -75,7 +75,7 @@ def copy_to(input: Tensor, order: str = "preserve_format") -> Tensor:
         raise refuse("copy_to", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CopyToNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -103,7 +103,7 @@ def contiguous_copy(input: Tensor, order: str = "contiguous_format") -> Tensor:
         raise refuse("contiguous_copy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ContiguousCopyNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -132,7 +132,7 @@ def to_copy(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         raise refuse("to_copy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ToCopyBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -184,6 +184,8 @@ def to_integer(input: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
         raise refuse("to_integer", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("to_integer", result, input)
     return finish("to_integer", result, (input, dtype)) if process.finishing else result
 
 
@@ -215,7 +217,9 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
         raise refuse("copy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or src._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or src._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, src)
+    ):
         node: Any = new_node(CopyNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -245,6 +249,8 @@ def zeros_in_shape(input: Tensor, shape: Any) -> Tensor:
         raise refuse("zeros_in_shape", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("zeros_in_shape", result, input)
     return finish("zeros_in_shape", result, (input, shape)) if process.finishing else result
 
 
@@ -256,6 +262,8 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
     computed: Any = zeros_in_shape_of_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("zeros_in_shape_of", result, input)
     return finish("zeros_in_shape_of", result, (input,)) if process.finishing else result
 
 
@@ -276,7 +284,7 @@ def alias(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AliasBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -305,7 +313,7 @@ def view(input: Tensor, size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ViewBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -334,7 +342,7 @@ def unsafe_view(input: Tensor, size: Any) -> Tensor:
         raise refuse("unsafe_view", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UnsafeViewBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -365,7 +373,7 @@ def expand(input: Tensor, size: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ExpandBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -396,7 +404,7 @@ def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TransposeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -427,7 +435,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PermuteBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -452,7 +460,7 @@ def t(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(TBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -482,7 +490,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UnsqueezeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -509,7 +517,7 @@ def squeeze(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SqueezeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -543,7 +551,7 @@ def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SqueezeDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -576,7 +584,7 @@ def squeeze_dims(input: Tensor, dim: Any) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SqueezeDimsNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -612,7 +620,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(DiagonalBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -652,7 +660,7 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(UnfoldBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -714,7 +722,7 @@ def as_strided(
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(AsStridedBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -745,7 +753,7 @@ def view_as_real(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input, replay=lambda t: view_as_real(t))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ViewAsRealBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
@@ -769,7 +777,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input, replay=lambda t: view_as_complex(t))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ViewAsComplexBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)

@@ -12,7 +12,8 @@ from pullback.kernels.softmaxes import (
 from pullback.recording.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse, switches, wrap_dim, wrap_dims,
+    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches, wrap_dim,
+    wrap_dims,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -48,7 +49,7 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
         raise refuse("softmax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SoftmaxBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -89,7 +90,7 @@ def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = 
         raise refuse("log_softmax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogSoftmaxBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -136,7 +137,7 @@ def logsumexp(
         raise refuse("logsumexp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogsumexpBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

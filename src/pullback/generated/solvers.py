@@ -18,8 +18,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_float, process, raise_stale,
-    refuse, switches, zero_grad_array,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_float, process,
+    raise_stale, refuse, switches, zero_grad_array,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -71,7 +71,9 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
         raise refuse("linalg_solve_ex", error, locals()) from None
     result = new_tensor(as_array(result_value))
     info = new_tensor(as_array(info_value))
-    if (A._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+    if (A._requires_grad or B._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, None, A, B)
+    ):
         node: Any = new_node(LinalgSolveExBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
@@ -133,7 +135,9 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False, *, out: A
         raise refuse("cholesky_solve", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or input2._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or input2._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, input2)
+    ):
         node: Any = new_node(CholeskySolveBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -177,7 +181,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     computed: Any = cholesky_inverse_kernel(input._array, upper)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(CholeskyInverseBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -255,7 +259,9 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None,
     residuals = new_tensor(as_array(residuals_value))
     rank = new_tensor(as_array(rank_value))
     singular_values = new_tensor(as_array(singular_values_value))
-    if (A._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+    if (A._requires_grad or B._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, None, A, B)
+    ):
         node: Any = new_node(LinalgLstsqBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,

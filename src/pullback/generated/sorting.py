@@ -15,8 +15,8 @@ from pullback.kernels.sorting import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, plain_int, process, raise_stale,
-    refuse, switches, wrap_dim,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
+    raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -54,7 +54,7 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
         raise refuse("sort", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(SortBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -107,7 +107,7 @@ def sort_stable(
         raise refuse("sort_stable", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(SortStableNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -133,6 +133,8 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
         raise refuse("argsort", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("argsort", result, input)
     return finish("argsort", result, (input, dim, descending)) if process.finishing else result
 
 
@@ -184,7 +186,7 @@ def topk(
         raise refuse("topk", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(TopkBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -242,7 +244,7 @@ def kthvalue(
         raise refuse("kthvalue", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(KthvalueBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -282,7 +284,7 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = median_all_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MedianAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -321,7 +323,7 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = nanmedian_all_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NanmedianAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -372,7 +374,7 @@ def median_dim(
         raise refuse("median_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(MedianDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -424,7 +426,7 @@ def nanmedian_dim(
         raise refuse("nanmedian_dim", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(NanmedianDimNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
@@ -475,7 +477,7 @@ def mode(
         raise refuse("mode", error, locals()) from None
     values = new_tensor(as_array(values_value))
     indices = new_tensor(as_array(indices_value))
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(ModeBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))

@@ -48,8 +48,8 @@ from pullback.recording.array_formulas import (
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
     derivative_not_implemented, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr,
-    overwrite, overwriting, plain_int, process, promote_arrays_to_float, promote_to_float, raise_stale, refuse,
-    shapes_and_dtypes, sum_to_like, switches,
+    note_cut, overwrite, overwriting, plain_int, process, promote_arrays_to_float, promote_to_float, raise_stale,
+    refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -95,7 +95,7 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = erf_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ErfBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -141,7 +141,7 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = erfc_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ErfcBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -191,7 +191,7 @@ def erfcx(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = erfcx_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ErfcxNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -234,7 +234,7 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = erfinv_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ErfinvBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -280,7 +280,7 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = ndtr_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NdtrBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -317,7 +317,7 @@ def log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = log_ndtr_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LogNdtrNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -359,7 +359,7 @@ def ndtri(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = ndtri_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NdtriNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -401,7 +401,7 @@ def entr(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = entr_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(EntrNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -472,7 +472,9 @@ def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("xlogy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(XlogyBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -556,7 +558,9 @@ def xlog1py(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("xlog1py", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(Xlog1pyNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -604,7 +608,7 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = lgamma_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(LgammaBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -645,7 +649,7 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = digamma_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(DigammaBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -691,7 +695,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("polygamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(PolygammaBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -733,7 +737,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
         raise refuse("mvlgamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MvlgammaBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -794,7 +798,9 @@ def zeta(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("zeta", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(ZetaNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -861,7 +867,9 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("igamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(IgammaBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -933,7 +941,9 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("igammac", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or other._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, input, other)
+    ):
         node: Any = new_node(IgammacBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -983,7 +993,7 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = i0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(I0Backward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -1029,7 +1039,7 @@ def i0e(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = i0e_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(I0eNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -1070,7 +1080,7 @@ def i1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = i1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(I1Node)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -1111,7 +1121,7 @@ def i1e(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = i1e_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(I1eNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -1134,6 +1144,8 @@ def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = airy_ai_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("airy_ai", result, input)
     return finish("airy_ai", result, (input,)) if process.finishing else result
 
 
@@ -1148,6 +1160,8 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_j0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("bessel_j0", result, input)
     return finish("bessel_j0", result, (input,)) if process.finishing else result
 
 
@@ -1162,6 +1176,8 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_j1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("bessel_j1", result, input)
     return finish("bessel_j1", result, (input,)) if process.finishing else result
 
 
@@ -1176,6 +1192,8 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_y0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("bessel_y0", result, input)
     return finish("bessel_y0", result, (input,)) if process.finishing else result
 
 
@@ -1190,6 +1208,8 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = bessel_y1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("bessel_y1", result, input)
     return finish("bessel_y1", result, (input,)) if process.finishing else result
 
 
@@ -1204,6 +1224,8 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = spherical_bessel_j0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("spherical_bessel_j0", result, input)
     return finish("spherical_bessel_j0", result, (input,)) if process.finishing else result
 
 
@@ -1218,6 +1240,8 @@ def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_i0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("modified_bessel_i0", result, input)
     return finish("modified_bessel_i0", result, (input,)) if process.finishing else result
 
 
@@ -1232,6 +1256,8 @@ def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_i1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("modified_bessel_i1", result, input)
     return finish("modified_bessel_i1", result, (input,)) if process.finishing else result
 
 
@@ -1246,6 +1272,8 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_k0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("modified_bessel_k0", result, input)
     return finish("modified_bessel_k0", result, (input,)) if process.finishing else result
 
 
@@ -1260,6 +1288,8 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = modified_bessel_k1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("modified_bessel_k1", result, input)
     return finish("modified_bessel_k1", result, (input,)) if process.finishing else result
 
 
@@ -1274,6 +1304,8 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = scaled_modified_bessel_k0_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("scaled_modified_bessel_k0", result, input)
     return finish("scaled_modified_bessel_k0", result, (input,)) if process.finishing else result
 
 
@@ -1288,6 +1320,8 @@ def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = scaled_modified_bessel_k1_kernel(input_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("scaled_modified_bessel_k1", result, input)
     return finish("scaled_modified_bessel_k1", result, (input,)) if process.finishing else result
 
 
@@ -1306,6 +1340,8 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("chebyshev_polynomial_t", result, input, n)
     return finish("chebyshev_polynomial_t", result, (input, n)) if process.finishing else result
 
 
@@ -1324,6 +1360,8 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("chebyshev_polynomial_u", result, input, n)
     return finish("chebyshev_polynomial_u", result, (input, n)) if process.finishing else result
 
 
@@ -1342,6 +1380,8 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("chebyshev_polynomial_v", result, input, n)
     return finish("chebyshev_polynomial_v", result, (input, n)) if process.finishing else result
 
 
@@ -1360,6 +1400,8 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         raise refuse("chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("chebyshev_polynomial_w", result, input, n)
     return finish("chebyshev_polynomial_w", result, (input, n)) if process.finishing else result
 
 
@@ -1378,6 +1420,8 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("shifted_chebyshev_polynomial_t", result, input, n)
     return finish("shifted_chebyshev_polynomial_t", result, (input, n)) if process.finishing else result
 
 
@@ -1396,6 +1440,8 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("shifted_chebyshev_polynomial_u", result, input, n)
     return finish("shifted_chebyshev_polynomial_u", result, (input, n)) if process.finishing else result
 
 
@@ -1414,6 +1460,8 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("shifted_chebyshev_polynomial_v", result, input, n)
     return finish("shifted_chebyshev_polynomial_v", result, (input, n)) if process.finishing else result
 
 
@@ -1432,6 +1480,8 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None)
         raise refuse("shifted_chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("shifted_chebyshev_polynomial_w", result, input, n)
     return finish("shifted_chebyshev_polynomial_w", result, (input, n)) if process.finishing else result
 
 
@@ -1450,6 +1500,8 @@ def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor
         raise refuse("hermite_polynomial_h", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("hermite_polynomial_h", result, input, n)
     return finish("hermite_polynomial_h", result, (input, n)) if process.finishing else result
 
 
@@ -1468,6 +1520,8 @@ def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         raise refuse("hermite_polynomial_he", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("hermite_polynomial_he", result, input, n)
     return finish("hermite_polynomial_he", result, (input, n)) if process.finishing else result
 
 
@@ -1486,6 +1540,8 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         raise refuse("laguerre_polynomial_l", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("laguerre_polynomial_l", result, input, n)
     return finish("laguerre_polynomial_l", result, (input, n)) if process.finishing else result
 
 
@@ -1504,4 +1560,6 @@ def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         raise refuse("legendre_polynomial_p", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad or n._requires_grad:
+        note_cut("legendre_polynomial_p", result, input, n)
     return finish("legendre_polynomial_p", result, (input, n)) if process.finishing else result

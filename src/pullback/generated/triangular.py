@@ -15,8 +15,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, process, raise_stale, refuse,
-    switches, zero_grad_array,
+    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    refuse, switches, zero_grad_array,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -81,7 +81,9 @@ def linalg_solve_triangular(
         raise refuse("linalg_solve_triangular", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (A._requires_grad or B._requires_grad) and (not process.changed or switches.records):
+    if (A._requires_grad or B._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, result, A, B)
+    ):
         node: Any = new_node(LinalgSolveTriangularBackward0)
         node.next_edges = (
             (A._edge or gradient_edge(A)) if A._requires_grad else None,
@@ -166,7 +168,9 @@ def triangular_solve(
         raise refuse("triangular_solve", error, locals()) from None
     solution = new_tensor(as_array(solution_value))
     cloned_coefficient = new_tensor(as_array(cloned_coefficient_value))
-    if (input._requires_grad or A._requires_grad) and (not process.changed or switches.records):
+    if (input._requires_grad or A._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, None, input, A)
+    ):
         node: Any = new_node(TriangularSolveBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -97,6 +97,8 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
     is_tensor_input: tuple[bool, ...] = ()
     stored: list[tuple[Any, int]] | None = None
     accessed: bool = False
+    withheld: frozenset[int] = frozenset()
+    """The edges whose input needs a gradient for which backward returned None."""
 
     def __init__(self) -> None:
         """An empty one can be made, as in PyTorch."""
@@ -227,6 +229,8 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
                         f"function {self.name()} returned a gradient of wrong type at position {position + 1}: expected "
                         f"Variable or None (got {type(result).__name__})"
                     )
+                if result is None and self.needs_input_grad[position]:
+                    self.withheld |= {len(kept)}
                 kept.append(result)
             elif result is not None:
                 raise RuntimeError(

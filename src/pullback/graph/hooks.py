@@ -74,8 +74,24 @@ def call_tensor_hooks(hooks: HookDict, grad: Any) -> Any:
         replaced = hook(grad)
         if replaced is not None:
             check_replacement(grad, replaced, hook)
+            note_zeros(hooks, hook, replaced)
             grad = replaced
     return grad
+
+
+def note_zeros(hooks: HookDict, hook: Callable[..., Any], replaced: Any) -> None:
+    """Remember beside its hooks which one put zeros in the place of a gradient, for `explain_grad`."""
+    array = replaced._array
+    # Almost always the first element says that there is more than zeros.
+    if array.size and not array.flat[0] and not array.any():
+        hooks.zeroing = hook  # type: ignore[attr-defined]  # an OrderedDict has a __dict__ for such notes
+
+
+def zeroing_hook(extra: Any) -> Callable[..., Any] | None:
+    """The hook of a node's or a tensor's that returned zeros, if there was one."""
+    groups: list[Any] = [getattr(extra, name, None) for name in ("hooks", "pre_hooks", "post_hooks")]
+    groups += getattr(extra, "tensor_hooks", {}).values()
+    return next((hooks.zeroing for hooks in groups if hasattr(hooks, "zeroing")), None)
 
 
 def check_replacement(value: Any, replaced: Any, hook: Callable[..., Any]) -> None:
@@ -116,5 +132,6 @@ def call_node_hooks(hooks: HookDict, values: Sequence[Any], *rest: Any) -> tuple
         for before, after in zip(current, result, strict=True):
             if after is not None and after is not before:
                 check_replacement(before, after, hook)
+                note_zeros(hooks, hook, after)
         current = result
     return current

@@ -21,7 +21,10 @@ WRITES_KEPT = 32
 
 
 class SourceLine:
-    """A place in a program: the code that ran, the instruction that it was at, and the module around."""
+    """A place in a program: the code that ran, the instruction that it was at, and the module around.
+
+    A negative offset means the function itself.
+    """
 
     __slots__ = ("code", "module", "offset")
 
@@ -33,7 +36,9 @@ class SourceLine:
     @property
     def place(self) -> tuple[str, int]:
         """The file and the number of the line."""
-        position = next(islice(self.code.co_positions(), max(self.offset, 0) // 2, None), None)
+        if self.offset < 0:
+            return self.code.co_filename, self.code.co_firstlineno
+        position = next(islice(self.code.co_positions(), self.offset // 2, None), None)
         line = position[0] if position is not None else None
         return self.code.co_filename, self.code.co_firstlineno if line is None else line
 

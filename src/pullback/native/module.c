@@ -373,7 +373,7 @@ PyMODINIT_FUNC PyInit_kernels(void)
     if (PyType_Ready(&KernelType) || prepare_methods())
         return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module && PyModule_AddFunctions(module, source_line_methods))
+    if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods)))
         Py_CLEAR(module);
     return module;
 }

@@ -1,5 +1,5 @@
 /* Where in the user's program an operation runs: the innermost frame that is not the package's, without making frame
- * objects. See Note [Source lines] in graph/source_lines.py, whose Python forms of these functions say what they do.
+ * objects. See Note [Source lines] in graph/source_lines.py, and modes/source_lines.py for these functions in Python.
  *
  * Two small tables make the common case two look-ups. The first knows of a code object whether its frames are passed
  * over; the second holds the SourceLine of a code object, an offset and a module path. Their entries hold references,
@@ -94,13 +94,12 @@ static PyObject *line_at(PyObject *code, int offset)
     return line;
 }
 
-static inline int is_wanted(void)
+int lines_wanted(void)
 {
     return (own_wish ? own_wish > 0 : wanted) && line_type;
 }
 
-/* A new reference to the SourceLine of the user's innermost frame, or to None. */
-static PyObject *current_line(void)
+PyObject *current_line(void)
 {
 #if READS_FRAMES
     for (_PyInterpreterFrame *frame = CURRENT_FRAME(PyThreadState_Get()); frame; frame = frame->previous) {
@@ -136,7 +135,7 @@ static PyObject *current_line(void)
 
 static PyObject *source_line(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
-    return is_wanted() ? current_line() : Py_NewRef(Py_None);
+    return lines_wanted() ? current_line() : Py_NewRef(Py_None);
 }
 
 static PyObject *next_sequence_nr(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
@@ -152,7 +151,7 @@ static PyObject *new_node(PyObject *Py_UNUSED(module), PyObject *kind)
     if (!PyType_Check(kind) || !((PyTypeObject *)kind)->tp_new)
         return PyErr_Format(PyExc_TypeError, "new_node() takes a class");
     PyObject *node = ((PyTypeObject *)kind)->tp_new((PyTypeObject *)kind, no_arguments, NULL);
-    if (!node || !is_wanted() || !source_name)
+    if (!node || !lines_wanted() || !source_name)
         return node;
     PyObject *line = current_line();
     if (!line) {
@@ -172,7 +171,7 @@ static PyObject *new_node(PyObject *Py_UNUSED(module), PyObject *kind)
 /* The list with the current line added, None where lines are not wanted: a new reference. */
 static PyObject *with_current_line(PyObject *noted)
 {
-    PyObject *line = is_wanted() ? current_line() : Py_NewRef(Py_None);
+    PyObject *line = lines_wanted() ? current_line() : Py_NewRef(Py_None);
     if (line == Py_None)
         return line;
     if (!line)
@@ -210,7 +209,7 @@ static PyObject *count_write(PyObject *Py_UNUSED(module), PyObject *counter)
 static PyObject *enter_module(PyObject *Py_UNUSED(module), PyObject *entered)
 {
     PyObject *former = module_path ? module_path : Py_None;
-    if (!is_wanted())
+    if (!lines_wanted())
         return Py_NewRef(former);
     PyObject *reference = PyWeakref_NewRef(entered, NULL); /* the same object each time, while the module lives */
     if (!reference)
@@ -266,7 +265,7 @@ static PyObject *want_source_lines_here(PyObject *Py_UNUSED(module), PyObject *v
 
 static PyObject *source_lines_wanted(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
-    return PyBool_FromLong(is_wanted());
+    return PyBool_FromLong(lines_wanted());
 }
 
 static PyObject *bind_source_lines(PyObject *Py_UNUSED(module), PyObject *arguments)

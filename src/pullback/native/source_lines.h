@@ -5,5 +5,9 @@
 #include <Python.h>
 
 extern PyMethodDef source_line_methods[];
+extern PyMethodDef cut_methods[];
+
+int lines_wanted(void);
+PyObject *current_line(void); /* a new reference to the SourceLine of the user's innermost frame, or to None */
 
 #endif

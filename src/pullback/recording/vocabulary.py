@@ -24,6 +24,7 @@ from pullback.graph.saved_tensor import SavedList, SavedOutput, raise_stale, unp
 from pullback.graph.views import make_view
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.overwriting import overwriting
+from pullback.modes.cuts import note_cut
 from pullback.modes.switches import process, switches
 from pullback.native import native
 from pullback.recording.operation_node import OperationNode
@@ -89,6 +90,7 @@ __all__ = [
     "new_node",
     "new_tensor",
     "next_sequence_nr",
+    "note_cut",
     "overwrite",
     "overwriting",
     "plain_float",

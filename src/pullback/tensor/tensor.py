@@ -17,6 +17,7 @@ from pullback.backend.device import CPU, device, device_of
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.errors import captured_modification, refused_call
+from pullback.modes.cuts import note_cut
 from pullback.modes.interception import (
     dispatch,
     dispatch_operation,
@@ -264,6 +265,8 @@ class Tensor(TensorBase):
             origin = self._counter.origin() if isinstance(self._counter, InferenceVersion) else ""
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
                                f"Make a normal tensor of it with .clone() first.{origin}")  # fmt: skip
+        if self._requires_grad and not value:
+            note_cut("frozen", self, self)
         self._requires_grad = bool(value)
         if self._extra is not None and (info := self._extra.view) is not None:
             info.own_leaf = bool(value)
@@ -428,6 +431,8 @@ class Tensor(TensorBase):
         alias._made_in = self._made_in
         if self._extra is not None:
             alias._share_kind(self)
+        if self._requires_grad:
+            note_cut("detach", alias, self)
         if process.changed:
             alias = _shown_detached(self, alias)
         return alias
@@ -441,6 +446,8 @@ class Tensor(TensorBase):
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training with gradient_as_bucket_view=True, gradients are views of its buffers."
             )
+        if self._requires_grad:
+            note_cut("detach", self, self)
         if self._edge is not None:
             self._counter = DetachedVersion(self._counter or VersionCounter())
         self._edge = None
@@ -457,6 +464,8 @@ class Tensor(TensorBase):
         alias._made_in = self._made_in
         if self._extra is not None:
             alias._share_kind(self)
+        if self._requires_grad:
+            note_cut("data", alias, self)
         return alias
 
     @data.setter

@@ -1,0 +1,318 @@
+"""`explain_grad`: why a tensor has no gradient, or a loss no history, and what to do about it."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterable
+from typing import Any
+
+from pullback.backend.array_module import storage_of
+from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.hooks import zeroing_hook
+from pullback.graph.node import Node
+from pullback.graph.source_lines import SourceLine, source_line_of
+from pullback.inspection.nodes import held_arrays, nodes_behind, saved_values
+from pullback.modes.cuts import Cut, cuts
+from pullback.tensor.tensor import Tensor
+from pullback.tensor.version_counter import InferenceVersion
+
+__all__ = ["Explanation", "Explanations", "explain_grad"]
+
+_COMPARISONS = frozenset(
+    "eq ne lt le gt ge isclose isnan isinf isfinite logical_and logical_or logical_xor logical_not".split()
+)
+_POSITIONS = frozenset("argmax argmin argsort searchsorted bucketize count_nonzero".split())
+_KINDS = ("detach", "data", "no_grad", "inference_mode", "copy", "to_integer", "numpy", "item")
+"""What cuts on purpose comes before what often only logs a value."""
+_WORDS = {
+    "detach": {"detach", "detach_", "detach_copy", "numpy"},
+    "data": {"data"},
+    "item": {"item", "tolist", "float", "int", "complex", "format", "print"},
+}
+"""The names that stand in a line which cuts by itself; others are inside of functions that cut no gradient of the user's."""
+
+_TEXTS = {
+    "has_gradient": ("a gradient arrived: its .grad is not None", "Nothing is to be done."),
+    "zero_gradient": (
+        "a gradient arrived, and it is zero",
+        "Look for a factor of zero, a saturated activation or a branch that was not taken.",
+    ),
+    "not_a_leaf": (
+        "it is not a leaf: it was computed by {node}, and only leaves keep their gradient",
+        "Call retain_grad() on it before backward(), or ask autograd.grad(loss, tensor).",
+    ),
+    "frozen": (
+        "it does not require grad",
+        "Call requires_grad_() on it before it is used; of a module: module.requires_grad_(True).",
+    ),
+    "never_used": (
+        "the loss was computed without it",
+        "Use it in the forward computation, or leave it out of the optimizer.",
+    ),
+    "no_input_requires_grad": (
+        "nothing that it was computed from requires grad",
+        "Set requires_grad=True on what is to be learned before the computation.",
+    ),
+    "detach": ("detach() cut it off", "Leave the detach() out where the gradient is to flow."),
+    "data": (".data cut it off", "Use the tensor itself in place of its .data."),
+    "no_grad": (
+        "it was used where recording was off: under no_grad(), or in the forward of a custom Function",
+        "Move the computation out of the no_grad() block, or wrap it in enable_grad().",
+    ),
+    "inference_mode": (
+        "it was used in inference mode, where nothing is recorded",
+        "Move the computation out of inference_mode().",
+    ),
+    "integer_cast": (
+        "it was cast to whole numbers, which have no gradient",
+        "Keep a floating-point dtype up to the loss, or use a relaxation of the rounding.",
+    ),
+    "argmax": (
+        "{operation} gives positions, which have no gradient",
+        "Use a soft form: softmax, logsumexp, gumbel_softmax, or the loss on the scores themselves.",
+    ),
+    "comparison": (
+        "the comparison {operation} gives truth values, which have no gradient",
+        "Use a smooth form of the condition: sigmoid, relu, clamp, or where() on the values themselves.",
+    ),
+    "non_differentiable": ("{operation} has no derivative", "Use an operation that has one."),
+    "item": (
+        "its value was taken out as a Python number, which has no history",
+        "Compute with the tensor; take .item() only of what is shown.",
+    ),
+    "numpy": (
+        "its values went through NumPy, which records nothing",
+        "Use the operation of the same name of this library, or a custom autograd.Function around the NumPy code.",
+    ),
+    "copy": (
+        "torch.tensor() copied its values without their history",
+        "Use the tensor itself, clone(), or torch.stack() and torch.cat() to join tensors.",
+    ),
+    "function_returned_none": (
+        "the backward of the custom Function {node} returned None for it",
+        "Return the gradient in backward() for every input of which needs_input_grad is True.",
+    ),
+    "hook_returned_zeros": (
+        "the hook {operation} put zeros in the place of its gradient",
+        "Let the hook return None to leave the gradient as it is, or the gradient that is meant.",
+    ),
+    "backward_not_called": (
+        "it is part of the loss, and no backward() has run through the loss",
+        "Call loss.backward().",
+    ),
+    "gradient_gone": (
+        "it is part of the loss and backward() ran, but its .grad is None now",
+        "Read .grad before zero_grad() or an assignment clears it, and do not leave it out of backward(inputs=...).",
+    ),
+}
+
+
+class Explanation:
+    """Why a tensor has no gradient.
+
+    `code` is a word to compare with, `sentence` says it, `line` is the user's line that did it (`line.place` is file and
+    number), `remedy` what to do. `certain` is False where the tensor that was cut is gone and the line is a guess; `others`
+    are further lines that cut the same tensor.
+    """
+
+    __slots__ = ("certain", "code", "line", "name", "others", "remedy", "sentence")
+
+    def __init__(self, code: str, line: SourceLine | None = None, *, certain: bool = True, **words: str) -> None:
+        sentence, self.remedy = _TEXTS[code]
+        self.code = code
+        self.sentence = sentence.format(**words)
+        self.line = line
+        self.certain = certain
+        self.name = "the tensor"
+        self.others: list[SourceLine] = []
+
+    def __str__(self) -> str:
+        doubt = "" if self.certain else " (probably)"
+        lines = [f"{self.name}: {self.sentence}{doubt} [{self.code}]"]
+        if self.line is not None:
+            lines.append(f"  at {self.line.describe()}")
+        return "\n".join([*lines, *[f"  also at {line.describe()}" for line in self.others], f"  {self.remedy}"])
+
+    __repr__ = __str__
+
+
+class Explanations(dict[str, Explanation]):
+    """An explanation for each parameter without a gradient, by name."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.values())) or "every parameter has a gradient"
+
+    __repr__ = __str__
+
+
+def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Explanations:
+    """Say why `tensor.grad` is None, or why a loss has no grad_fn: a code, a sentence, the line that cut, the remedy.
+
+    With a module: the same for every parameter without a gradient, by name. With `loss` the graph behind it is looked at
+    too. Lines are known where source lines are on (`autograd.graph.set_source_lines`).
+
+    >>> import pullback
+    >>> w = pullback.ones(2, requires_grad=True)
+    >>> loss = (w.detach() * pullback.ones(2, requires_grad=True)).sum()
+    >>> loss.backward()
+    >>> explain_grad(w, loss).code
+    'detach'
+    """
+    if hasattr(tensor, "named_parameters"):
+        missing = [(name, parameter) for name, parameter in tensor.named_parameters() if parameter.grad is None]
+        return Explanations((name, _named(name, _explain(parameter, loss))) for name, parameter in missing)
+    return _explain(tensor, loss)
+
+
+def _named(name: str, explanation: Explanation) -> Explanation:
+    explanation.name = name
+    return explanation
+
+
+def _explain(tensor: Tensor, loss: Tensor | None) -> Explanation:
+    if tensor is loss:
+        loss = None
+    if tensor.grad_fn is None or (tensor._extra is not None and tensor._extra.retains_grad):
+        if tensor.grad is not None:
+            return _of_gradient(tensor, loss)
+        if not tensor.requires_grad:
+            return _without_history(tensor, tensor.grad_fn is None and loss is None)
+        return _of_leaf(tensor, loss)
+    return Explanation("not_a_leaf", source_line_of(tensor.grad_fn), node=tensor.grad_fn.name())
+
+
+def _of_gradient(tensor: Tensor, loss: Tensor | None) -> Explanation:
+    """The gradient is there; it may have been made zero."""
+    assert tensor.grad is not None
+    if tensor.grad._array.any():
+        return Explanation("has_gradient")
+    extras: list[Any] = [tensor._extra]
+    if loss is not None:
+        extras += [node.extra for node in _nodes_between(loss, tensor)]
+    for extra in extras:
+        hook = None if extra is None else zeroing_hook(extra)
+        if hook is not None:
+            code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
+            line = None if code is None else SourceLine(code, -1)
+            return Explanation("hook_returned_zeros", line, operation=getattr(hook, "__name__", repr(hook)))
+    return Explanation("zero_gradient")
+
+
+def _without_history(tensor: Tensor, is_result: bool) -> Explanation:
+    """The tensor does not require grad: it was frozen, or what made it was not recorded."""
+    if isinstance(tensor._counter, InferenceVersion):
+        lines = tensor._counter.lines
+        return Explanation("inference_mode", lines[0] if lines else None)
+    known = cuts()
+    for cut in known:
+        if cut.result is not None and cut.result() is tensor:
+            return _of_cut(cut)
+    if is_result and tensor._counter is None:
+        for cut in known:
+            if cut.kind != "frozen" and _is_direct(cut):
+                return _of_cut(cut, certain=False)
+        return Explanation("no_input_requires_grad")
+    return Explanation("frozen")
+
+
+def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
+    """A leaf requires grad and has none."""
+    nodes = [] if loss is None else nodes_behind(loss)
+    if any(getattr(node, "variable", None) is leaf for node in nodes):
+        return _of_part(leaf, nodes)
+    found = [cut for cut in cuts() if cut.kind != "frozen" and _cuts_off(cut, leaf) and _is_direct(cut)]
+    if found:
+        memory = {
+            id(storage_of(array)) for node in nodes for _, value in saved_values(node) for array in held_arrays(value)
+        }
+        found.sort(
+            key=lambda cut: (not _feeds(cut, memory), _KINDS.index(cut.kind) if cut.kind in _KINDS else len(_KINDS))
+        )
+        return _of_cut(found[0], found[1:])
+    if loss is not None and loss.grad_fn is None and not loss.requires_grad:
+        return _without_history(loss, is_result=True)
+    return Explanation("never_used")
+
+
+def _of_part(leaf: Tensor, nodes: list[Node]) -> Explanation:
+    """A leaf that the graph of the loss leads to."""
+    withheld = [node for node in nodes if isinstance(node, FunctionContext) and node.withheld]
+    if withheld and not _reaches(nodes[0], leaf):
+        node = withheld[-1]
+        return Explanation("function_returned_none", source_line_of(node), node=node.name())
+    if any(node.released or getattr(node, "freed_by", None) is not None for node in nodes):
+        return Explanation("gradient_gone")
+    return Explanation("backward_not_called")
+
+
+def _reaches(root: Node, leaf: Tensor) -> bool:
+    """Whether gradients get from `root` to the leaf: not through edges for which a Function returned None."""
+    stack, seen = [root], {root}
+    while stack:
+        node = stack.pop()
+        if getattr(node, "variable", None) is leaf:
+            return True
+        withheld: Iterable[int] = node.withheld if isinstance(node, FunctionContext) else ()
+        new = [e[0] for i, e in enumerate(node.next_edges) if e is not None and i not in withheld and e[0] not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return False
+
+
+def _nodes_between(loss: Tensor, leaf: Tensor) -> list[Node]:
+    """The nodes behind the loss from which gradients get to the leaf, nearest to the leaf first."""
+    reaching: set[Node] = set()
+    for node in sorted(nodes_behind(loss), key=lambda node: (not hasattr(node, "variable"), node.sequence_nr)):
+        if getattr(node, "variable", None) is leaf or any(e is not None and e[0] in reaching for e in node.next_edges):
+            reaching.add(node)
+    return sorted(reaching, key=lambda node: node.sequence_nr)
+
+
+def _cuts_off(cut: Cut, leaf: Tensor) -> bool:
+    if cut.source is not None and cut.source() is leaf:
+        return True
+    return any(reference() is leaf for reference in cut.leaves or ())
+
+
+def _feeds(cut: Cut, memory: set[int]) -> bool:
+    """Whether the loss has kept what was cut off."""
+    result = None if cut.result is None else cut.result()
+    return isinstance(result, Tensor) and id(storage_of(result._array)) in memory
+
+
+def _of_cut(cut: Cut, others: Iterable[Cut] = (), *, certain: bool = True) -> Explanation:
+    code = _code_of(cut)
+    made = Explanation(code, cut.line, certain=certain, operation=cut.kind)
+    made.others = [other.line for other in others if other.line is not None and other.line is not cut.line]
+    return made
+
+
+def _code_of(cut: Cut) -> str:
+    if cut.kind in _COMPARISONS:
+        return "comparison"
+    if cut.kind in _POSITIONS:
+        return "argmax"
+    if cut.kind == "to_integer":
+        return "integer_cast"
+    if cut.kind == "detach" and cut.line is not None and "numpy" in _names_at(cut.line):
+        return "numpy"
+    return cut.kind if cut.kind in _TEXTS else "non_differentiable"
+
+
+def _is_direct(cut: Cut) -> bool:
+    """Whether the user's own line does it; `state_dict()` detaches too, and cuts nothing."""
+    words = _WORDS.get(cut.kind)
+    return words is None or cut.line is None or bool(words & _names_at(cut.line))
+
+
+def _names_at(line: SourceLine) -> set[str]:
+    """The names that are read in the lines of an instruction."""
+    positions = list(line.code.co_positions())
+    first, last, *_ = positions[min(max(line.offset, 0) // 2, len(positions) - 1)]
+    names: set[str] = set()
+    for instruction in dis.get_instructions(line.code):
+        place = instruction.positions
+        number = None if place is None else place.lineno
+        if number is not None and first is not None and last is not None and first <= number <= last:
+            names.add(str(instruction.argval))
+    return names

@@ -1,0 +1,103 @@
+"""Where gradients end: a bounded, weak record of the operations that cut a result off its history.
+
+# Note [Cuts]
+`detach`, `.data`, `.item()`, a comparison, an operation under `no_grad` and their like take a tensor that requires grad
+and give something that does not. Each notes its kind, its source line (Note [Source lines]), and weak references to both
+ends; `explain_grad` reads the notes. There is one place for each kind and line (and leaf), 1024 in all. A note costs about
+a tenth of a microsecond and is made only where a gradient really ends: who records, or has nothing to record, pays
+nothing. The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
+for at once; but a line that runs again and again does so only at its first, second, fourth, eighth ... time. Where source
+lines are off, nothing is noted.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pullback.modes.source_lines import SourceLine, source_line
+from pullback.modes.switches import switches
+from pullback.native import extension
+
+
+class Cut(NamedTuple):
+    """One place at which a gradient ends."""
+
+    number: int
+    """Later cuts have larger ones."""
+    kind: str
+    line: SourceLine | None
+    source: Callable[[], Any] | None
+    """A weak reference to the tensor that requires grad."""
+    result: Callable[[], Any] | None
+    """A weak reference to what was made of it, where it is a tensor."""
+    recorded: SourceLine | None
+    """The line that recorded the source, where it is no leaf."""
+    leaves: tuple[Callable[[], Any], ...] | None
+    """Weak references to the leaves that the source depends on, where it is none itself."""
+
+
+_LIMIT = 1024
+_NODES = 4000
+_noted: dict[Any, tuple[Any, ...]] = {}
+_count = 0
+
+
+def _reference(value: Any) -> Callable[[], Any] | None:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None
+
+
+def leaves_of(tensor: Any, former: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+    """Weak references to the leaves that a tensor depends on, added to those known before; at most `_NODES` nodes."""
+    found = dict.fromkeys(former or ())
+    stack = [] if tensor.grad_fn is None else [tensor.grad_fn]
+    seen = set(stack)
+    while stack and len(seen) < _NODES:
+        node = stack.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            found[weakref.ref(variable)] = None
+        new = [edge[0] for edge in node.next_edges if edge is not None and edge[0] not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return tuple([reference for reference in found if reference() is not None])
+
+
+def _note_cut(kind: str | None, result: Any, *inputs: Any) -> bool:
+    global _count
+    line = source_line()
+    if line is None:
+        return False
+    for source in inputs:
+        if getattr(source, "_requires_grad", False):
+            kind = kind or ("inference_mode" if switches.inference_mode else "no_grad")
+            node = source.grad_fn
+            recorded = None if node is None else getattr(node, "source", None)
+            _count += 1
+            key = (kind, *line.place, None if node is not None else id(source))
+            leaves = None if node is None else leaves_of(source)
+            _noted[key] = (_count, kind, line, _reference(source), _reference(result), recorded, leaves)
+            if len(_noted) > _LIMIT:
+                del _noted[next(iter(_noted))]
+    return False
+
+
+def _list_cuts() -> list[tuple[Any, ...]]:
+    return list(_noted.values())
+
+
+note_cut: Callable[..., bool] = getattr(extension, "note_cut", _note_cut)
+"""Note that `result` has no history though an input requires grad; kind None: because recording is off. Always False."""
+clear_cuts: Callable[[], None] = getattr(extension, "clear_cuts", _noted.clear)
+if extension is not None:
+    extension.bind_cuts(switches, leaves_of)
+
+
+def cuts() -> list[Cut]:
+    """What was noted, newest first."""
+    noted = extension.list_cuts() if extension is not None else _list_cuts()
+    return [Cut(*entry) for entry in sorted(noted, key=lambda entry: -entry[0])]

@@ -1,0 +1,277 @@
+"""`explain_grad` names the cause of a missing gradient: one program per cause, with its exact code and line.
+
+The line that must be named is marked `# here`; in front of it stand unrelated operations that look alike.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import weakref
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback.autograd.graph import record_source_lines
+from pullback.inspection.explanation import Explanation, Explanations, explain_grad
+from pullback.modes.cuts import clear_cuts, cuts
+
+START = """
+import pullback as torch
+w = torch.ones(3, requires_grad=True)
+v = torch.ones(3, requires_grad=True)
+other = (torch.ones(3, requires_grad=True) * 2)
+other.detach(), other.data, other.sum().item(), other > 1, other.argmax()
+with torch.no_grad():
+    other * 2
+
+def body(h):
+    return h.exp()
+"""
+
+PROGRAMS = {
+    "not_a_leaf": """
+w = w * 2  # here
+loss = w.sum()
+loss.backward()
+""",
+    "frozen": """
+w.requires_grad_(False)  # here
+loss = (w * v).sum()
+loss.backward()
+""",
+    "never_used": """
+loss = v.sum()
+loss.backward()
+""",
+    "detach": """
+loss = (body(w).detach() + v).sum()  # here
+loss.backward()
+""",
+    "data": """
+loss = (v * w.data).sum()  # here
+loss.backward()
+""",
+    "no_grad": """
+with torch.no_grad():
+    h = body(w * 2)  # here
+loss = (h + v).sum()
+loss.backward()
+""",
+    "inference_mode": """
+with torch.inference_mode():
+    h = w * 2  # here
+loss = (h.clone() + v).sum()
+loss.backward()
+""",
+    "integer_cast": """
+h = body(w)
+loss = (h.long() + v).sum()  # here
+loss.backward()
+""",
+    "argmax": """
+h = body(w).argmax()  # here
+loss = (v * h).sum()
+loss.backward()
+""",
+    "comparison": """
+mask = body(w) > 1  # here
+loss = (v * mask).sum()
+loss.backward()
+""",
+    "item": """
+scale = body(w).sum().item()  # here
+loss = (v * scale).sum()
+loss.backward()
+""",
+    "numpy": """
+import numpy
+values = numpy.sin(body(w).detach().numpy())  # here
+loss = (v * torch.from_numpy(values)).sum()
+loss.backward()
+""",
+    "copy": """
+h = torch.tensor(body(w))  # here
+loss = (v * h).sum()
+loss.backward()
+""",
+    "function_returned_none": """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * y
+    @staticmethod
+    def backward(ctx, grad):
+        return None, grad
+loss = Scale.apply(body(w), v).sum()  # here
+loss.backward()
+""",
+    "hook_returned_zeros": """
+h = body(w)
+h.register_hook(lambda grad: grad * 0)  # here
+loss = (h * v).sum()
+loss.backward()
+""",
+    "backward_not_called": """
+loss = (w * v).sum()
+""",
+    "gradient_gone": """
+loss = (w * v).sum()
+loss.backward()
+torch.optim.SGD([w, v]).zero_grad()
+""",
+    "has_gradient": """
+loss = (w * v).sum()
+loss.backward()
+""",
+    "zero_gradient": """
+loss = (w * 0).sum()
+loss.backward()
+""",
+    "non_differentiable": """
+h = torch.signbit(body(w))  # here
+loss = (h + v).sum()
+loss.backward()
+""",
+}
+
+
+def run(text: str) -> tuple[dict[str, Any], int | None]:
+    """The variables of a program, and the number of its marked line."""
+    clear_cuts()
+    scope: dict[str, Any] = {}
+    whole = START + text
+    with record_source_lines():
+        exec(compile(whole, "a program", "exec"), scope)
+    marked = [number for number, line in enumerate(whole.splitlines(), 1) if line.endswith("# here")]
+    return scope, marked[0] if marked else None
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.parametrize("code", PROGRAMS)
+def test_each_cause_has_its_code_and_line(code: str) -> None:
+    scope, line = run(PROGRAMS[code])
+    explanation = explain_grad(scope["w"], scope["loss"])
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == code
+    assert (None if explanation.line is None else explanation.line.place) == (
+        None if line is None else ("a program", line)
+    )
+    assert explanation.certain
+    assert explanation.remedy in str(explanation)
+
+
+LOSSES = {
+    "detach": "loss = (w * v).sum().detach()  # here",
+    "no_grad": "with torch.no_grad():\n    loss = (w * v).sum()  # here",
+    "inference_mode": "with torch.inference_mode():\n    loss = (w * v).sum()  # here",
+    "integer_cast": "loss = (w * v).sum().long()  # here",
+    "item": "loss = torch.tensor(body(w).sum().item())  # here",
+    "comparison": "loss = (body(w) > 1).float().mean()  # here",
+    "argmax": "loss = body(w).argmax().float()  # here",
+}
+
+
+@pytest.mark.parametrize("code", LOSSES)
+def test_a_loss_without_history_names_what_cut_it(code: str) -> None:
+    scope, line = run(LOSSES[code])
+    for explanation in (explain_grad(scope["loss"]), explain_grad(scope["w"], scope["loss"])):
+        assert isinstance(explanation, Explanation)
+        assert explanation.code == code
+        assert explanation.line is not None
+        assert explanation.line.place[1] == line
+
+
+def test_a_loss_of_constants_says_that_nothing_requires_grad() -> None:
+    clear_cuts()
+    explanation = explain_grad((pullback.ones(3) * 2).sum())
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "no_input_requires_grad"
+
+
+class _Net(pullback.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = pullback.nn.Sequential(pullback.nn.Linear(2, 2), pullback.nn.ReLU())
+        self.head = pullback.nn.Linear(2, 1)
+        self.spare = pullback.nn.Linear(2, 1)
+        self.head.bias.requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        hidden = self.encoder(x).detach()
+        return self.head(hidden)
+
+
+@record_source_lines()
+def test_a_module_is_explained_by_the_names_of_its_parameters() -> None:
+    net = _Net()
+    net.state_dict()
+    loss = net(pullback.ones(1, 2)).sum()
+    loss.backward()
+    explained = explain_grad(net, loss)
+    assert isinstance(explained, Explanations)
+    assert {name: entry.code for name, entry in explained.items()} == {
+        "encoder.0.weight": "detach", "encoder.0.bias": "detach", "head.bias": "frozen",
+        "spare.weight": "never_used", "spare.bias": "never_used",
+    }  # fmt: skip
+    line = explained["encoder.0.weight"].line
+    assert line is not None
+    assert line.text == "hidden = self.encoder(x).detach()"
+    assert "head.bias: it does not require grad [frozen]" in str(explained)
+
+
+def test_saving_a_model_is_not_mistaken_for_a_cut() -> None:
+    clear_cuts()
+    layer = pullback.nn.Linear(2, 1)
+    with record_source_lines():
+        layer.state_dict()
+        loss = pullback.ones(1, requires_grad=True).sum()
+        loss.backward()
+    explanation = explain_grad(layer.weight, loss)
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "never_used"
+
+
+@record_source_lines()
+def test_a_line_that_runs_often_is_one_note() -> None:
+    clear_cuts()
+    w = pullback.ones(2, requires_grad=True)
+    for _ in range(100):
+        w.exp().detach()
+    assert len(cuts()) == 1
+
+
+@record_source_lines()
+def test_notes_keep_nothing_alive() -> None:
+    clear_cuts()
+    w = pullback.ones(2, requires_grad=True)
+    h = w.exp()
+    detached = h.detach()
+    references = [weakref.ref(h), weakref.ref(detached), weakref.ref(w)]
+    del w, h, detached
+    assert [reference() for reference in references] == [None, None, None]
+
+
+def test_without_source_lines_nothing_is_noted() -> None:
+    clear_cuts()
+    with record_source_lines(False):
+        pullback.ones(2, requires_grad=True).detach()
+    assert cuts() == []
+
+
+def test_the_same_is_said_where_nothing_is_compiled() -> None:
+    program = (
+        "import pullback\n"
+        "pullback.autograd.graph.set_source_lines(True)\n"
+        "w, v = pullback.ones(2, requires_grad=True), pullback.ones(2, requires_grad=True)\n"
+        "for _ in range(3):\n"
+        "    loss = (w.exp().detach() * v).sum()\n"
+        "loss.backward()\n"
+        "explanation = pullback.explain_grad(w, loss)\n"
+        "print(explanation.code, explanation.line.place[1])\n"
+    )
+    environment = {**os.environ, "PULLBACK_NATIVE": "0"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "detach 5\n"
