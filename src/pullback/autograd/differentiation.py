@@ -139,12 +139,12 @@ def run_engine(
     allow_unused: bool, accumulate: bool,
 ) -> tuple[Any, ...] | None:  # fmt: skip
     """Send gradients into the roots. Add what arrives to `.grad` (of `inputs` alone where there are some), or return it."""
-    edges = [_root_edge(root, index) for index, root in enumerate(roots)]
+    edges = root_edges(roots)
     if not inputs:
         engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph)
         return None
     if accumulate:
-        nodes = [_accumulating_node(value) for value in inputs]
+        nodes = wanted_nodes(inputs)
         engine.execute(edges, grads, keep_graph=keep_graph, create_graph=create_graph, wanted=nodes, accumulate=False)
         return None
     captures = [_input_edge(value) for value in inputs]
@@ -152,6 +152,16 @@ def run_engine(
         edges, grads, keep_graph=keep_graph, create_graph=create_graph, captures=captures, accumulate=False
     )
     return _finish(captured, inputs, create_graph, allow_unused)
+
+
+def root_edges(roots: Sequence[Any]) -> list[Edge]:
+    """Where the gradients of the roots enter the graph."""
+    return [_root_edge(root, index) for index, root in enumerate(roots)]
+
+
+def wanted_nodes(inputs: Any) -> list[Node]:
+    """The nodes that take the gradients of `inputs=` of backward()."""
+    return [] if inputs is None else [_accumulating_node(value) for value in _as_tuple(inputs)]
 
 
 def _accumulating_node(value: Any) -> Node:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from sys import getrefcount
 from typing import Any
@@ -444,6 +444,16 @@ class Engine:
         if task is None:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         task.final_callbacks.append(callback)
+
+
+@contextmanager
+def running_pass(task: GraphTask) -> Iterator[None]:
+    """Be the pass that runs in this thread, while one node of it does."""
+    outer, _running.task = _running.task, task
+    try:
+        yield
+    finally:
+        _running.task = outer
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -26,7 +26,14 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 
-count_write = write_counter(VersionCounter)
+
+def _count_write(counter: VersionCounter) -> None:
+    counter.value += 1
+    counter.lines = note_write(counter.lines)
+
+
+count_write = write_counter(VersionCounter) or _count_write
+"""Count a write of a tensor's memory, and note its line."""
 
 
 def gradient_edge(tensor: Tensor) -> Edge | None:
@@ -116,17 +123,15 @@ def check_inference(tensor: Tensor) -> None:
 def bump_version(tensor: Tensor) -> None:
     """Count one in-place modification of the tensor's memory."""
     counter = tensor._counter
-    if counter is None:
+    if type(counter) is VersionCounter:
+        count_write(counter)
+    elif counter is None:
         counter = tensor._counter = VersionCounter(1)
         counter.lines = note_write(None)
-    elif type(counter) is VersionCounter or not isinstance(counter, InferenceVersion):
-        if count_write is not None and type(counter) is VersionCounter:  # it writes to the slots of that class
-            count_write(counter)
-        else:
-            counter.value += 1
-            counter.lines = note_write(counter.lines)
-    else:
+    elif isinstance(counter, InferenceVersion):
         counter.count_write()
+    else:
+        _count_write(counter)  # `count_write` writes to the slots of the class itself
     if mirrors:
         after_write(tensor._array, tensor._extra.mirror if tensor._extra is not None else None)
 

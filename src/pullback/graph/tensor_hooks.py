@@ -30,9 +30,14 @@ def register_hook(tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
     return add_hook(hooks, hook)
 
 
-def retain_grad(tensor: Tensor) -> None:
-    """Keep the gradient of a non-leaf: the hook that runs last, and holds the tensor only weakly."""
+def retain_grad(tensor: Tensor, enabled: bool = True) -> None:
+    """Keep the gradient of a non-leaf: the hook that runs last, and holds the tensor only weakly. False: no more."""
     node, output_nr = tensor._gradient_edge()
+    if not enabled:
+        tensor._require_extra().retains_grad = False
+        tensor._grad = None
+        node.require_extra().retain_hooks.pop(output_nr, None)
+        return
     reference = weakref.ref(tensor)
 
     def keep(grad: Any) -> None:

@@ -373,8 +373,8 @@ class Tensor(TensorBase):
         """Whether this non-leaf keeps its gradient."""
         return self._extra is not None and self._extra.retains_grad
 
-    def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf in `.grad`."""
+    def retain_grad(self, enabled: bool = True) -> None:
+        """Keep the gradient of this non-leaf in `.grad`; False: keep it no more, and drop what was kept."""
         if switches.transforms:
             raise RuntimeError(
                 "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch "
@@ -382,9 +382,9 @@ class Tensor(TensorBase):
             )
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if not self._has_edge() or self.retains_grad:
+        if not self._has_edge() or self.retains_grad == bool(enabled):
             return
-        _Graph.retain_grad(self)
+        _Graph.retain_grad(self, enabled)
 
     @property
     def _version(self) -> int:
@@ -525,6 +525,14 @@ class Tensor(TensorBase):
 
     # Hooks and backward: the engine is above this layer.
 
+    def backward_steps(
+        self, gradient: Any = None, retain_graph: bool = False, inputs: Any = None, *, before: bool = False
+    ) -> Any:
+        """Run backward() node by node, in a loop: see `pullback.inspection.stepping.backward_steps`."""
+        from pullback.inspection.stepping import backward_steps  # lazy: above this layer, and rare
+
+        return backward_steps(self, gradient, retain_graph, inputs, before=before)
+
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Call `hook(grad)` when this tensor's gradient is computed; a returned tensor replaces it."""
         if not self._requires_grad:
@@ -569,7 +577,7 @@ class _Graph:
     """What the graph layer lends to Tensor's properties; set once by pullback.graph.views and .tensor_hooks."""
 
     view_edge: Callable[[Any, Any], Any]
-    retain_grad: Callable[[Any], None]
+    retain_grad: Callable[[Any, bool], None]
     keep_former_shape: Callable[[Any], None]
     register_hook: Callable[[Any, Any], Any]
     add_hook: Callable[[Any, Any], Any]

@@ -1,0 +1,87 @@
+"""A backward pass that stops after each node: what `Tensor.backward_steps` runs.
+
+The order of nodes and of sums is that of `Engine._run`, without its short cuts: no gradient is overwritten, so all of them
+can be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pullback.engine.engine import Engine, running_pass
+from pullback.engine.graph_task import GraphTask
+from pullback.engine.input_buffer import InputBuffer
+from pullback.graph.basic_nodes import GraphRoot
+from pullback.graph.edge import Edge, Edges
+from pullback.graph.node import Node
+from pullback.graph.partial_gradient import PartialGradient
+from pullback.graph.source_lines import note_source_line, source_line
+
+
+class Arrival(NamedTuple):
+    """A node whose gradients are complete; it has not run yet."""
+
+    node: Node
+    grads: tuple[Any, ...]
+
+
+class Departure(NamedTuple):
+    """A node that ran, with what it sends along its edges."""
+
+    node: Node
+    edges: Edges
+    grads: tuple[Any, ...]
+
+
+def run_in_steps(
+    engine: Engine, edges: Sequence[Edge], grads: Sequence[Any], *, keep_graph: bool, wanted: Sequence[Node] = ()
+) -> Iterator[Arrival | Departure]:
+    """Send `grads` (Tensors) into `edges` and run what they reach; stop before and after each node."""
+    task = GraphTask(keep_graph=keep_graph, create_graph=False, depth=0)
+    task.called_at = source_line()
+    root = GraphRoot(edges, [grad._array for grad in grads])
+    task.root = root
+    task.count_dependencies([root])
+    if wanted:
+        task.mark_needed(root, [], wanted)
+    sent = Departure(root, task.wanted_edges(root), root.grads)
+    while True:
+        _send(task, sent)
+        if not len(task.ready_queue):
+            break
+        node, arrived, _ = task.ready_queue.pop()
+        yield Arrival(node, tuple(arrived))
+        sent = _run(engine, task, node, arrived)
+        yield sent
+    with running_pass(task):
+        task.run_callbacks()
+
+
+def _send(task: GraphTask, sent: Departure) -> None:
+    """Add gradients to what has arrived at the next nodes, and queue those that wait for no other."""
+    for edge, grad in zip(sent.edges, sent.grads, strict=False):
+        if edge is None:
+            continue
+        node, input_nr = edge
+        buffer = task.not_ready.setdefault(node, InputBuffer(node.output_count))
+        if grad is not None:
+            buffer.add(input_nr, grad, 0)
+        task.dependencies[node] -= 1
+        if not task.dependencies[node]:
+            del task.not_ready[node]
+            task.ready_queue.push(node, buffer.grads, [0] * len(buffer.grads))
+
+
+def _run(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Departure:
+    with running_pass(task):
+        try:
+            edges = task.wanted_edges(node)
+            outcome = engine._run_carefully(task, node, edges, grads, [0] * len(grads))
+        except Exception as error:
+            note_source_line(error, node)
+            raise
+    if outcome is None:
+        return Departure(node, (), ())
+    results = tuple([grad.whole() if isinstance(grad, PartialGradient) else grad for grad in outcome[0]])
+    return Departure(node, task.edges_of_steps(node, edges), results)
