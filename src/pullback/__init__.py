@@ -119,6 +119,7 @@ _ELSEWHERE = {
     **dict.fromkeys("coverage derivative_coverage program_coverage".split(), "pullback.inspection.coverage"),
     "strict_derivatives": "pullback.inspection.strict_derivatives",
     "used_derivatives": "pullback.inspection.derivative_use",
+    "diagnose": "pullback.inspection.diagnosis",
     "explain_grad": "pullback.inspection.explanation",
     "saved_report": "pullback.inspection.saved_memory",
     "graph_page": "pullback.utils.graph_page",

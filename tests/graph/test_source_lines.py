@@ -137,7 +137,7 @@ def test_a_node_that_was_freed_knows_the_backward_that_did_it() -> None:
     y.sum().backward()
     assert y.grad_fn is not None
     assert y.grad_fn.freed_by is not None
-    assert y.grad_fn.freed_by.text == "y.sum().backward()"
+    assert y.grad_fn.freed_by.line.text == "y.sum().backward()"
 
 
 class _Net(pullback.nn.Module):

@@ -16,7 +16,7 @@ from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
 from pullback.graph.removable_handle import RemovableHandle
-from pullback.graph.source_lines import module_path_of, source_line_of
+from pullback.graph.source_lines import Pass, module_path_of, source_line, source_line_of
 from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
 from pullback.modes.source_lines import want_source_lines, want_source_lines_here
 from pullback.tensor.tensor import Tensor
@@ -24,7 +24,7 @@ from pullback.tensor.tensor import Tensor
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
     "increment_version", "module_path_of", "record_source_lines", "region_activation_memory_budget",
-    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks", "set_override_stale_capture_stream",
+    "register_multi_grad_hook", "release", "save_on_cpu", "saved_tensors_hooks", "set_override_stale_capture_stream",
     "set_source_lines", "set_warn_on_accumulate_grad_stream_mismatch", "source_line_of",
 ]  # fmt: skip
 
@@ -296,6 +296,33 @@ def set_source_lines(enabled: bool) -> bool:
     False
     """
     return bool(want_source_lines(int(enabled)))
+
+
+def release(tensor: Tensor) -> None:
+    """Free the graph behind a tensor: what its nodes saved is dropped, and the tensor has no history any more.
+
+    Other results of the same nodes cannot be differentiated afterwards.
+
+    >>> import pullback
+    >>> x = pullback.ones(3, requires_grad=True)
+    >>> total = (x * x).sum()
+    >>> release(total)
+    >>> total.grad_fn is None
+    True
+    """
+    line = source_line()
+    mark = None if line is None else Pass(line)
+    stack: list[_Node] = [] if tensor.grad_fn is None else [tensor.grad_fn]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        node.release_saved_tensors()
+        node.freed_by = mark
+        new = [edge[0] for edge in node.next_edges if edge is not None and edge[0] not in seen]
+        seen.update(new)
+        stack.extend(new)
+    if tensor.grad_fn is not None and not tensor._is_view():
+        tensor.detach_()
 
 
 class region_activation_memory_budget:

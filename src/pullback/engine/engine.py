@@ -20,6 +20,7 @@ from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.leaks import begin_pass
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.validation import fit_gradient, fit_gradients
 from pullback.errors import AnomalyError, check_gradient_shape
@@ -34,7 +35,6 @@ from pullback.graph.saved_tensor import begin_reading
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import dispatch, is_backward_dispatched
-from pullback.modes.source_lines import source_line
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -110,7 +110,7 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
-        task.called_at = source_line()
+        task.called_at = begin_pass(edges, counts=not keep_graph and outer is None)
         root = GraphRoot(edges, grads)
         task.root = root
         task.count_dependencies([root])

@@ -54,7 +54,7 @@ class GraphTask:
         """Whether gradients are Tensors from node to node: they are recorded, or dispatch modes are to see them."""
         self.depth = depth
         self.called_at: Any = None
-        """The user's line that called backward, where lines are noted (Note [Source lines])."""
+        """The Pass that nodes are marked with when they are freed, where lines are noted (Note [Leak sentinel])."""
         self.dependencies: dict[Node, int] = {}
         self.not_ready: dict[Node, InputBuffer] = {}
         self.ready_queue = ReadyQueue()

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pullback.engine.engine import Engine, running_pass
+from pullback.engine.engine import Engine, as_value, running_pass
 from pullback.engine.graph_task import GraphTask
 from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.leaks import begin_pass
+from pullback.engine.validation import fit_gradients
+from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import GraphRoot
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
-from pullback.graph.source_lines import note_source_line, source_line
+from pullback.graph.source_lines import note_source_line
 
 
 class Arrival(NamedTuple):
@@ -35,11 +38,20 @@ class Departure(NamedTuple):
 
 
 def run_in_steps(
-    engine: Engine, edges: Sequence[Edge], grads: Sequence[Any], *, keep_graph: bool, wanted: Sequence[Node] = ()
+    engine: Engine,
+    edges: Sequence[Edge],
+    grads: Sequence[Any],
+    *,
+    keep_graph: bool,
+    wanted: Sequence[Node] = (),
+    only_look: bool = False,
 ) -> Iterator[Arrival | Departure]:
-    """Send `grads` (Tensors) into `edges` and run what they reach; stop before and after each node."""
+    """Send `grads` (Tensors) into `edges` and run what they reach; stop before and after each node.
+
+    `only_look`: nodes compute what they send, and nothing else happens: no hook runs, no leaf gets a gradient.
+    """
     task = GraphTask(keep_graph=keep_graph, create_graph=False, depth=0)
-    task.called_at = source_line()
+    task.called_at = begin_pass(edges, counts=not keep_graph)
     root = GraphRoot(edges, [grad._array for grad in grads])
     task.root = root
     task.count_dependencies([root])
@@ -52,7 +64,7 @@ def run_in_steps(
             break
         node, arrived, _ = task.ready_queue.pop()
         yield Arrival(node, tuple(arrived))
-        sent = _run(engine, task, node, arrived)
+        sent = _look(engine, task, node, arrived) if only_look else _run(engine, task, node, arrived)
         yield sent
     with running_pass(task):
         task.run_callbacks()
@@ -85,3 +97,16 @@ def _run(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Depar
         return Departure(node, (), ())
     results = tuple([grad.whole() if isinstance(grad, PartialGradient) else grad for grad in outcome[0]])
     return Departure(node, task.edges_of_steps(node, edges), results)
+
+
+def _look(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Departure:
+    """What a node would send."""
+    if isinstance(node, AccumulateGrad):
+        return Departure(node, (), ())
+    edges = task.edges_of_steps(node, task.wanted_edges(node))
+    acting = node if node.extra is None or node.extra.outer is None else node.extra.outer
+    with running_pass(task):
+        results = engine._evaluate(task, acting, edges, list(grads))
+    if acting.needs_tensors:
+        results = [grad if grad is None else as_value(grad) for grad in fit_gradients(acting, results)]
+    return Departure(node, edges, tuple(results))

@@ -29,6 +29,7 @@ from pullback.typing import DType, Shape
 
 if TYPE_CHECKING:
     from pullback.graph.edge import Edges
+    from pullback.graph.source_lines import Pass
     from pullback.modes.source_lines import SourceLine
 
 _Kind = TypeVar("_Kind")
@@ -78,8 +79,8 @@ class Node:
 
     source: SourceLine | None
     """Where the node was recorded, if set: see Note [Source lines]."""
-    freed_by: SourceLine | None
-    """Where the backward was called that released what the node had saved, if set."""
+    freed_by: Pass | None
+    """The backward pass that released what the node had saved, if set."""
     next_edges: Edges = ()
     sequence_nr: int = 0
     shape: Shape | None = None

@@ -40,9 +40,18 @@ if TYPE_CHECKING:
     from pullback.graph.node import Node
 
 __all__ = [
-    "CHEAP", "HIDDEN", "PACKAGE", "WRITES_KEPT", "ModulePath", "SourceLine", "calling_line", "module_path_of",
+    "CHEAP", "HIDDEN", "PACKAGE", "WRITES_KEPT", "ModulePath", "Pass", "SourceLine", "calling_line", "module_path_of",
     "note_source_line", "place_of", "source_line", "source_line_of", "source_lines_wanted",
 ]  # fmt: skip
+
+
+class Pass:
+    """A backward pass as the nodes that it freed know it: the line that called it. See Note [Leak sentinel]."""
+
+    __slots__ = ("__weakref__", "line")
+
+    def __init__(self, line: SourceLine) -> None:
+        self.line = line
 
 
 def source_line_of(node: Any) -> SourceLine | None:
@@ -73,7 +82,7 @@ def freed(node: Any) -> GraphFreedError:
     line, by = source_line_of(node), getattr(node, "freed_by", None)
     places = "" if line is None else f" It was recorded at {line.describe()}"
     if by is not None:
-        places += f"{',' if places else ' It was'} freed by the backward at {by.describe()}"
+        places += f"{',' if places else ' It was'} freed by the backward at {by.line.describe()}"
     return graph_freed(node.name(), places and f"{places}.")
 
 

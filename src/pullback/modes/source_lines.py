@@ -163,6 +163,8 @@ source_lines_wanted: Callable[[], bool] = getattr(extension, "source_lines_wante
 want_source_lines: Callable[[int], int] = getattr(extension, "want_source_lines", _want_source_lines)
 want_source_lines_here: Callable[[int], int] = getattr(extension, "want_source_lines_here", _want_source_lines_here)
 """This thread's own wish: on (1), off (-1), or as the process (0). Returns the former one."""
+recorded_nodes: Callable[[], int] = getattr(extension, "recorded_nodes", lambda: -1)
+"""The sequence number of the node that this thread records next; -1 where that is not known."""
 
 
 def write_counter(counter_class: type[Any]) -> Callable[[Any], None] | None:

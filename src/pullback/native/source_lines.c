@@ -143,6 +143,11 @@ static PyObject *next_sequence_nr(PyObject *Py_UNUSED(module), PyObject *Py_UNUS
     return PyLong_FromUnsignedLongLong(recorded_nodes++);
 }
 
+static PyObject *recorded(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
+{
+    return PyLong_FromUnsignedLongLong(recorded_nodes);
+}
+
 static PyObject *new_node(PyObject *Py_UNUSED(module), PyObject *kind)
 {
     static PyObject *no_arguments;
@@ -307,6 +312,7 @@ static PyObject *bind_counter(PyObject *Py_UNUSED(module), PyObject *counter_cla
 
 PyMethodDef source_line_methods[] = {
     {"next_sequence_nr", next_sequence_nr, METH_NOARGS, "The next number of this thread; see Note [Sequence numbers]."},
+    {"recorded_nodes", recorded, METH_NOARGS, "The number that next_sequence_nr will give next in this thread."},
     {"new_node", new_node, METH_O, "new_node(kind): an instance of the class, without a call of its __init__."},
     {"source_line", source_line, METH_NOARGS, "The SourceLine of the user's innermost frame; None where not wanted."},
     {"count_write", count_write, METH_O, "count_write(counter): one more write of a VersionCounter, and its line."},

@@ -1,0 +1,117 @@
+"""The sentinel warns of graphs that are held from pass to pass, and of nothing else."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback.autograd.graph import record_source_lines, release
+from pullback.engine.leaks import LEAKED_PASSES, Sentinel
+from pullback.native import extension
+
+pytestmark = pytest.mark.skipif(extension is None, reason="numbers of nodes are read in C")
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    former, Sentinel.warned = Sentinel.warned, False
+    # What earlier tests left is not of these programs.
+    for _ in range(LEAKED_PASSES):
+        pullback.ones(1, requires_grad=True).exp().backward()
+    with record_source_lines():
+        yield
+    Sentinel.warned = former
+
+
+def _add_losses() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    total: Any = 0.0
+    for _ in range(4 * LEAKED_PASSES):
+        loss = (w * w).sum()
+        loss.backward()
+        total = total + loss
+
+
+def _list_losses() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    losses = []
+    for _ in range(2 * LEAKED_PASSES):
+        loss = w.exp().sum()
+        loss.backward()
+        losses.append(loss)
+
+
+def test_a_sum_of_losses_is_named_once() -> None:
+    with pytest.warns(UserWarning, match=r"held by AddBackward0 at .*total = total \+ loss") as caught:
+        _add_losses()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_a_list_of_losses_is_named_by_what_made_them() -> None:
+    with pytest.warns(UserWarning, match=r"held by tensors made at .*loss = w.exp"):
+        _list_losses()
+
+
+@pytest.mark.parametrize("keep", [lambda loss: loss.detach(), lambda loss: loss.item()])
+def test_values_without_history_are_no_leak(keep: Any) -> None:
+    w = pullback.ones(3, requires_grad=True)
+    total: Any = 0.0
+    for _ in range(4 * LEAKED_PASSES):
+        loss = (w * w).sum()
+        loss.backward()
+        total += keep(loss)
+    assert not Sentinel.warned
+
+
+def test_a_truncated_recurrent_network_does_not_warn() -> None:
+    cell = pullback.nn.RNNCell(2, 3)
+    state = pullback.zeros(1, 3)
+    for _ in range(4 * LEAKED_PASSES):
+        state = state.detach()
+        for _ in range(3):
+            state = cell(pullback.ones(1, 2), state)
+        state.sum().backward()
+    assert not Sentinel.warned
+
+
+def test_several_losses_of_one_forward_are_no_leak() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    losses = [(w * number).exp().sum() for number in range(4 * LEAKED_PASSES)]
+    for loss in losses:
+        loss.backward()
+    assert not Sentinel.warned
+
+
+def test_graphs_that_are_kept_on_purpose_are_no_leak() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    loss = w.exp().sum()
+    for _ in range(4 * LEAKED_PASSES):
+        loss.backward(retain_graph=True)
+    assert not Sentinel.warned
+
+
+def test_a_released_graph_is_gone() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    total: Any = pullback.zeros(())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4 * LEAKED_PASSES):
+            loss = (w * w).sum()
+            loss.backward()
+            total = total + loss
+            release(total)
+    assert total.grad_fn is None
+    assert total.item() == 3.0 * 4 * LEAKED_PASSES
+
+
+def test_a_released_node_says_where_it_was_released() -> None:
+    y = pullback.ones(3, requires_grad=True).exp()
+    loss = y.sum()
+    release(loss)
+    with pytest.raises(RuntimeError, match=r"freed by the backward at .*release\(loss\)"):
+        y.sum().backward()
