@@ -15,6 +15,7 @@ from pullback.graph.node import Node
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput, forward_name
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
 from pullback.inspection.nodes import acting_node, leaves_behind, nodes_behind, saved_values
+from pullback.kernels.comparison import isfinite
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -57,9 +58,7 @@ _OUTSIDE: dict[str, Callable[[Any], Any]] = {
     "Log1P": lambda value: value < -1, "Acosh": lambda value: value < 1, "Logit": lambda value: (value < 0) | (value > 1),
     **dict.fromkeys(("Acos", "Asin", "Atanh", "Erfinv"), lambda value: abs(value) > 1),
 }  # fmt: skip
-_POLES = frozenset(
-    ("Log", "Log2", "Log10", "Rsqrt", "Reciprocal", "Div", "Log1P", "Atanh", "Lgamma", "Digamma", "Logit", "Erfinv")
-)
+_POLES = frozenset("Log Log2 Log10 Rsqrt Reciprocal Div Log1P Atanh Lgamma Digamma Logit Erfinv".split())
 """Those that are infinite there themselves."""
 _DIVIDING = {"Div": ("other",), "Atan2": ("other", "input"), "Xlogy": ("other",)}
 """Which operands matter, where not all of them do."""
@@ -191,9 +190,9 @@ def _breaks_at(node: Node, name: str, array: Any) -> tuple[int, ...] | None:
     operation = _operation(node)
     if array.dtype.kind != "f" or name == "result" or name not in _DIVIDING.get(operation, (name,)):
         return None
-    bad = _OUTSIDE.get(operation, _never)(array) | (
-        _SINGULAR.get(operation, _never)(array) if operation in _POLES else False
-    )
+    bad = _OUTSIDE.get(operation, _never)(array)
+    if operation in _POLES:
+        bad = bad | _SINGULAR[operation](array)
     flat = as_array(bad).reshape(-1)
     return _unravel(int(flat.nonzero()[0][0]), array.shape) if flat.any() else None
 
@@ -344,16 +343,13 @@ def _finite(value: Any) -> bool:
     if value is None:
         return True
     array = as_array(value)
-    if array.dtype.kind not in "fc":
-        return True
-    # 0 * x is 0 for finite numbers alone; the sum of these is not 0 otherwise.
-    return bool((array - array == 0).all())
+    return array.dtype.kind not in "fc" or bool(isfinite(array).all())
 
 
 def _first_bad(array: Any) -> tuple[int, ...]:
     """The index of the first element that is not finite."""
     flat = array.reshape(-1)
-    return _unravel(int((flat - flat != 0).nonzero()[0][0]), array.shape)
+    return _unravel(int((~isfinite(flat)).nonzero()[0][0]), array.shape)
 
 
 def _unravel(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
