@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pdb
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
 from pullback.inspection.nodes import saved_values
 from pullback.modes.node_observer import NodeObserver
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["BackwardSteps", "NodePdb", "Step", "backward_steps", "break_at", "clear_breaks", "set_trace"]
@@ -152,6 +154,8 @@ class _Breaks(NodeObserver):
         self.places: dict[str | int, Callable[[], Any]] = {}
 
     def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
+        if not self.places:
+            return run()
         step = Step(0, node, tuple(grads))
         enter = next((enter for place, enter in self.places.items() if step.is_at(place)), None)
         return run() if enter is None else _stop_here(step, enter, run)
@@ -165,7 +169,28 @@ def _stop_here(step: Step, enter: Callable[[], Any], run: Callable[[], Any]) -> 
     return outgoing  # noqa: RET504  # a name for who looks
 
 
-_breaks = _Breaks()
+class _Own(threading.local):
+    """The breakpoints of each thread."""
+
+    def __init__(self) -> None:
+        self.breaks = _Breaks()
+
+
+_own = _Own()
+
+
+def _observe() -> None:
+    """Begin or end to observe passes, as there are breakpoints.
+
+    A pass puts back the observers that it began with, so one that was removed inside of it may still be there.
+    """
+    breaks, known = _own.breaks, switches.node_observer
+    while known is not None and known is not breaks:
+        known = known._around
+    if breaks.places and known is None:
+        breaks.start_observing()
+    elif not breaks.places and known is not None:
+        breaks.stop_observing()
 
 
 def break_at(place: str | int, enter: Callable[[], Any] | None = None) -> None:
@@ -181,19 +206,16 @@ def break_at(place: str | int, enter: Callable[[], Any] | None = None) -> None:
     before MulBackward0
     >>> clear_breaks()
     """
-    if not _breaks.places:
-        _breaks.start_observing()
-    _breaks.places[place] = enter or breakpoint
+    _own.breaks.places[place] = enter or breakpoint
+    _observe()
 
 
 def clear_breaks(place: str | int | None = None) -> None:
     """Remove one breakpoint on a node, or all of them."""
-    removed = list(_breaks.places) if place is None else [place]
-    had = bool(_breaks.places)
-    for name in removed:
-        _breaks.places.pop(name, None)
-    if had and not _breaks.places:
-        _breaks.stop_observing()
+    places = _own.breaks.places
+    for name in list(places) if place is None else [place]:
+        places.pop(name, None)
+    _observe()
 
 
 class NodePdb(pdb.Pdb):
@@ -205,7 +227,7 @@ class NodePdb(pdb.Pdb):
             break_at(arg, self._stop_in_caller)
             self.message(f"Breakpoint at node {arg}")
             return None
-        for place in _breaks.places if not arg else ():
+        for place in _own.breaks.places if not arg else ():
             self.message(f"Breakpoint at node {place}")
         return super().do_break(arg, temporary)
 
@@ -213,7 +235,7 @@ class NodePdb(pdb.Pdb):
 
     def do_clear(self, arg: str) -> Any:
         """cl(ear) [node name | number ...]: as in pdb."""
-        if arg in _breaks.places:
+        if arg in _own.breaks.places:
             clear_breaks(arg)
             self.message(f"Deleted breakpoint at node {arg}")
             return None
