@@ -69,7 +69,7 @@ def test_the_element_and_its_operands_are_shown() -> None:
     found = diagnose(loss)
     assert found is not None
     assert found.element == (1, 0)
-    assert (found.operands["result"], found.operands["gradient"]) == (math.inf, 2.0)
+    assert (found.operands["outgoing"], found.operands["incoming"]) == (math.inf, 2.0)
     assert "element [1, 0]: " in str(found)
 
 

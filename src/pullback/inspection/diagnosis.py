@@ -69,8 +69,9 @@ class Diagnosis:
 
     `kind` is one of "domain", "overflow", "zero_times_infinity", "division_by_zero", "nan_came_in", "unknown";
     `operation` the node, `line` the user's line that recorded it, `element` the index of the first such element,
-    `operands` the values there by name, `forward` whether already the forward computation made it. `certain` is False where
-    the graph was freed and only candidates are left; `others` are further ones.
+    `operands` the values there by name (`incoming` and `outgoing` are gradients), `forward` whether already the forward
+    computation made it. `certain` is False where the graph was freed and only candidates are left; `others` are further
+    ones.
     """
 
     def __init__(self, node: Node | None, kind: str, *, forward: bool = False, branch: bool = False) -> None:
@@ -154,7 +155,7 @@ def _at_element(node: Node, bad: Any, arrived: tuple[Any, ...], has_branches: bo
     kind = _kind(node, operands, incoming, result)
     found = Diagnosis(node, kind, branch=has_branches)
     found.element = element
-    found.operands = {**operands, "gradient": incoming, "result": result}
+    found.operands = {**operands, "incoming": incoming, "outgoing": result}
     return found
 
 
