@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import copy
+import functools
 import linecache
 import os
 import subprocess
@@ -214,6 +217,20 @@ def test_a_library_that_asks_for_it_is_passed_over() -> None:
     line = source_line_of(y.grad_fn)
     assert line is not None
     assert line.text == 'y = library["double"](pullback.ones(2, requires_grad=True))'
+
+
+@record_source_lines()
+def test_pythons_own_library_is_passed_over() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    y = copy.deepcopy(x) * 1
+    cached = functools.lru_cache(pullback.exp)(x)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        z = pool.submit(pullback.exp, x).result()
+    lines = [source_line_of(value.grad_fn) for value in (y, cached, z)]
+    assert [line and line.text for line in lines[:2]] == [
+        "y = copy.deepcopy(x) * 1", "cached = functools.lru_cache(pullback.exp)(x)",
+    ]  # fmt: skip
+    assert lines[2] is None
 
 
 def test_nodes_of_a_recorded_backward_know_the_line_of_its_call() -> None:

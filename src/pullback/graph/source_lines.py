@@ -2,14 +2,14 @@
 
 # Note [Source lines]
 Every node, in-place write, detach and freeing can say the line of the user's program that did it: the innermost frame
-outside of this package. What is kept is a `SourceLine`: the frame's code object, the offset of its instruction and the
-path of the nn.Module around. The same place gives the same object again, so a loop makes none. Numbers and texts of lines
-are looked up when they are shown.
+outside of this package and of Python's own library. What is kept is a `SourceLine`: the frame's code object, the offset
+of its instruction and the path of the nn.Module around. The same place gives the same object again, so a loop makes none.
+Numbers and texts of lines are looked up when they are shown.
 
-Where the extension module was built, native/source_lines.c finds the frame without making frame objects: 15 to 30 ns for
-a node, 2 % of a small operation. So lines are on by default there (in Python 3.11, whose frames it knows how to read).
-Elsewhere the walk below takes 10 % and more, and lines are off until somebody asks. `autograd.graph.set_source_lines`
-turns them on and off for the process, `record_source_lines` for a block and thread.
+Where the extension module was built, native/source_lines.c finds the frame without making frame objects: 10 to 40 ns for
+a node, 1 to 4 % of a small operation. So lines are on by default there, in the versions of Python whose frames it knows how
+to read (3.11 to 3.13). Elsewhere the walk takes 10 % and more, and lines are off until somebody asks.
+`autograd.graph.set_source_lines` turns them on and off for the process, `record_source_lines` for a block and thread.
 
 A library that stands between its users and pullback asks to be passed over by a name in its modules:
 

@@ -15,6 +15,8 @@ from typing import Any
 from pullback.native import extension
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+"""Python's own library, in whose folder others are installed."""
 HIDDEN = "__pullback_hidden__"
 """A module whose globals hold this name with a true value is passed over when the user's line is looked for."""
 WRITES_KEPT = 32
@@ -86,8 +88,11 @@ def _name_within(outer: Any, inner: Any) -> str | None:
 
 
 def is_hidden(code: CodeType, scope: dict[str, Any]) -> bool:
-    """Whether frames of this code are passed over: the package's, and those of modules that ask for it."""
-    return code.co_filename.startswith(PACKAGE) or bool(scope.get(HIDDEN))
+    """Whether frames of this code are passed over: the package's, Python's own, and those of modules that ask for it."""
+    file = code.co_filename
+    if file.startswith((PACKAGE, "<frozen ")) or scope.get(HIDDEN):
+        return True
+    return file.startswith(STANDARD) and not file.startswith(("site-packages", "dist-packages"), len(STANDARD))
 
 
 # The functions of native/source_lines.c in Python, for where it was not built.
