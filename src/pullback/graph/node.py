@@ -23,7 +23,7 @@ from pullback.graph.hooks import HookDict, NodeExtra
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.source_lines import freed
-from pullback.modes.source_lines import source_line
+from pullback.modes.source_lines import notes, source_line
 from pullback.native import extension
 from pullback.typing import DType, Shape
 
@@ -57,7 +57,7 @@ def _new_node(kind: type[_Kind]) -> _Kind:
 
 next_sequence_nr: Callable[[], int] = getattr(extension, "next_sequence_nr", _next_sequence_nr)
 """The number of the node that is recorded next. See Note [Sequence numbers]."""
-new_node: Callable[[type[_Kind]], _Kind] = getattr(extension, "new_node", _new_node)
+new_node: Callable[[type[_Kind]], _Kind] = getattr(notes, "new_node", _new_node)
 """An instance of a node's class, which users cannot make by calling it; it knows its line (Note [Source lines])."""
 FIRST = 2**64 - 1
 """The sequence number of nodes that run as soon as they are ready."""
@@ -366,5 +366,5 @@ def longest_path(node: Node) -> int:
     return lengths[node]
 
 
-if extension is not None:
-    extension.bind_node(Node)
+if notes is not None:
+    notes.bind_node(Node)

@@ -16,9 +16,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pullback.modes.source_lines import SourceLine, source_line
+from pullback.modes.source_lines import SourceLine, notes, source_line
 from pullback.modes.switches import switches
-from pullback.native import extension
 
 
 class Cut(NamedTuple):
@@ -90,14 +89,14 @@ def _list_cuts() -> list[tuple[Any, ...]]:
     return list(_noted.values())
 
 
-note_cut: Callable[..., bool] = getattr(extension, "note_cut", _note_cut)
+note_cut: Callable[..., bool] = getattr(notes, "note_cut", _note_cut)
 """Note that `result` has no history though an input requires grad; kind None: because recording is off. Always False."""
-clear_cuts: Callable[[], None] = getattr(extension, "clear_cuts", _noted.clear)
-if extension is not None:
-    extension.bind_cuts(switches, leaves_of)
+clear_cuts: Callable[[], None] = getattr(notes, "clear_cuts", _noted.clear)
+if notes is not None:
+    notes.bind_cuts(switches, leaves_of)
 
 
 def cuts() -> list[Cut]:
     """What was noted, newest first."""
-    noted = extension.list_cuts() if extension is not None else _list_cuts()
+    noted = notes.list_cuts() if notes is not None else _list_cuts()
     return [Cut(*entry) for entry in sorted(noted, key=lambda entry: -entry[0])]

@@ -14,6 +14,9 @@ from typing import Any
 
 from pullback.native import extension
 
+notes: Any = extension if hasattr(extension, "bind_cuts") else None
+"""The extension module, unless it was not built, or from sources of a time before lines were noted."""
+
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 """Python's own library, in whose folder others are installed."""
@@ -156,27 +159,27 @@ def _leave_module(former: ModulePath | None) -> None:
     _state.path = former
 
 
-source_line: Callable[[], SourceLine | None] = getattr(extension, "source_line", _source_line)
+source_line: Callable[[], SourceLine | None] = getattr(notes, "source_line", _source_line)
 """The user's line that runs now; None where lines are off or no frame is the user's."""
-note_write: Callable[[list[SourceLine] | None], list[SourceLine] | None] = getattr(extension, "note_write", _note_write)
+note_write: Callable[[list[SourceLine] | None], list[SourceLine] | None] = getattr(notes, "note_write", _note_write)
 """The lines of a tensor's last writes with the current one added; None where lines are off."""
-enter_module: Callable[[Any], ModulePath | None] = getattr(extension, "enter_module", _enter_module)
+enter_module: Callable[[Any], ModulePath | None] = getattr(notes, "enter_module", _enter_module)
 """Begin the call of a module; the result is for `leave_module`."""
-leave_module: Callable[[ModulePath | None], None] = getattr(extension, "leave_module", _leave_module)
-source_lines_wanted: Callable[[], bool] = getattr(extension, "source_lines_wanted", _source_lines_wanted)
+leave_module: Callable[[ModulePath | None], None] = getattr(notes, "leave_module", _leave_module)
+source_lines_wanted: Callable[[], bool] = getattr(notes, "source_lines_wanted", _source_lines_wanted)
 """Whether this thread notes source lines."""
-want_source_lines: Callable[[int], int] = getattr(extension, "want_source_lines", _want_source_lines)
-want_source_lines_here: Callable[[int], int] = getattr(extension, "want_source_lines_here", _want_source_lines_here)
+want_source_lines: Callable[[int], int] = getattr(notes, "want_source_lines", _want_source_lines)
+want_source_lines_here: Callable[[int], int] = getattr(notes, "want_source_lines_here", _want_source_lines_here)
 """This thread's own wish: on (1), off (-1), or as the process (0). Returns the former one."""
-recorded_nodes: Callable[[], int] = getattr(extension, "recorded_nodes", lambda: -1)
+recorded_nodes: Callable[[], int] = getattr(notes, "recorded_nodes", lambda: -1)
 """The sequence number of the node that this thread records next; -1 where that is not known."""
 
 
 def write_counter(counter_class: type[Any]) -> Callable[[Any], None] | None:
     """A function that counts a write and notes its line in one call; None where the class is compiled or nothing is."""
-    return extension.count_write if extension is not None and extension.bind_counter(counter_class) else None
+    return notes.count_write if notes is not None and notes.bind_counter(counter_class) else None
 
 
-CHEAP: bool = extension is not None and extension.bind_source_lines(SourceLine, ModulePath, is_hidden)
+CHEAP: bool = notes is not None and notes.bind_source_lines(SourceLine, ModulePath, is_hidden)
 """Whether lines cost so little that they are on by default."""
 want_source_lines(int(CHEAP))
