@@ -54,14 +54,17 @@ def begin_pass(edges: Sequence[Edge], *, counts: bool) -> Pass | None:
     if line is None or not counts or not edges or notes is None:
         return None if line is None else Pass(line)
     begun = Pass(line)
-    passes, root = _recent.passes, edges[0][0].sequence_nr
-    if root == FIRST or root < _recent.recorded:
+    if Sentinel.warned:
+        return begun
+    state = _recent.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
+    passes, root = state["passes"], edges[0][0].sequence_nr
+    if root == FIRST or root < state["recorded"]:
         return begun  # recorded before the last pass ran: one of several losses of one forward
-    if len(passes) == LEAKED_PASSES and not Sentinel.warned and all(mark() is not None for mark in passes):
+    if len(passes) == LEAKED_PASSES and passes[0]() is not None and all(mark() is not None for mark in passes):
         Sentinel.warned = True
         _warn({mark() for mark in passes})
     passes.append(weakref.ref(begun))
-    _recent.recorded = recorded_nodes()
+    state["recorded"] = recorded_nodes()
     return begun
 
 

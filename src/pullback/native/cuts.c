@@ -36,10 +36,11 @@ static int is_true(PyObject *owner, PyObject *name)
 /* A new reference to a weak reference, or to None. */
 static PyObject *weakly(PyObject *value)
 {
-    PyObject *reference = PyWeakref_NewRef(value, NULL);
+    PyObject *reference = value == Py_None ? NULL : PyWeakref_NewRef(value, NULL);
     if (reference)
         return reference;
-    PyErr_Clear();
+    if (PyErr_Occurred())
+        PyErr_Clear();
     Py_RETURN_NONE;
 }
 
@@ -74,12 +75,27 @@ static void forget(Cut *cut)
     Py_XDECREF(former.leaves);
 }
 
+static inline Cut *place_of(PyObject *kind, PyObject *line, PyObject *leaf)
+{
+    unsigned long long sum = (unsigned long long)(size_t)kind / 16 + (size_t)line * 31ULL + (size_t)leaf * 977ULL;
+    return &cuts[(sum * 0x9E3779B97F4A7C15ULL >> 32) % CUTS];
+}
+
 static int put(PyObject *kind, PyObject *line, PyObject *result, PyObject *source)
 {
+    if (kind == no_grad) { /* where a model is only evaluated: each parameter, again and again */
+        PyObject *reference = weakly(source);
+        Cut *cut = place_of(kind, line, reference);
+        Py_DECREF(reference);
+        if (cut->number && cut->kind == kind && cut->line == line && cut->leaf == reference) {
+            cut->number = ++noted;
+            return 0;
+        }
+    }
     int is_leaf;
     PyObject *recorded = recorded_at(source, &is_leaf), *leaves = NULL;
     PyObject *reference = weakly(source), *leaf = is_leaf ? reference : NULL;
-    Cut *cut = &cuts[((size_t)kind / 16 + (size_t)line / 16 * 7 + (size_t)leaf / 16 * 31) % CUTS];
+    Cut *cut = place_of(kind, line, leaf);
     unsigned long hits = 1;
     if (cut->number && cut->kind == kind && cut->line == line && cut->leaf == leaf) {
         hits = cut->hits + 1;
@@ -95,7 +111,7 @@ static int put(PyObject *kind, PyObject *line, PyObject *result, PyObject *sourc
         }
     }
     forget(cut);
-    *cut = (Cut){Py_NewRef(kind), Py_NewRef(line), reference, weakly(result), recorded, leaves, leaf, ++noted, hits};
+    *cut = (Cut){Py_NewRef(kind), Py_NewRef(line), reference, weakly(kind == no_grad ? Py_None : result), recorded, leaves, leaf, ++noted, hits};
     return 0;
 }
 
@@ -107,8 +123,9 @@ static PyObject *note_cut(PyObject *Py_UNUSED(module), PyObject *const *argument
         Py_RETURN_FALSE;
     PyObject *line = NULL, *kind = arguments[0];
     for (Py_ssize_t i = 2; i < count; i++) {
-        if (!is_true(arguments[i], requires_grad_name))
-            continue;
+        PyObject *given = arguments[i];
+        if (given == Py_None || PyFloat_CheckExact(given) || PyLong_CheckExact(given) || !is_true(given, requires_grad_name))
+            continue; /* numbers are asked for no attribute: an exception takes longer than the rest */
         if (!line && !(line = current_line()))
             return NULL;
         if (kind == Py_None)

@@ -33,8 +33,10 @@
 #define THREAD_LOCAL _Thread_local
 #endif
 
-#define CODES 1024
-#define LINES 4096
+#define CODES 8192 /* powers of two */
+#define LINES 8192
+#define PATHS 1024
+#define WAYS 4 /* the places in which an entry may stand: who meets another in all of them drives out the first */
 #define WRITES_KEPT 32
 
 static int wanted;                                /* of the process */
@@ -48,19 +50,28 @@ static Py_ssize_t value_offset, lines_offset;     /* of the slots of a VersionCo
 
 static struct { PyObject *code; int hidden; } codes[CODES];
 static struct { PyObject *code, *path, *line; int offset; } lines[LINES];
-static struct { PyObject *parent, *reference, *path; } paths[CODES];
+static struct { PyObject *parent, *reference, *path; } paths[PATHS];
 
-static inline size_t place_of(const void *address)
+/* A number that differs in its upper bits for addresses and offsets that are close to each other. */
+static inline unsigned long long mixed(const void *first, const void *second, int offset)
 {
-    return (size_t)address >> 4 ^ (size_t)address >> 13;
+    unsigned long long sum = (unsigned long long)(size_t)first / 16 + (unsigned long long)(size_t)second * 31 + offset * 977ULL;
+    return sum * 0x9E3779B97F4A7C15ULL >> 32;
 }
 
 /* Whether frames of this code are passed over; -1 with an exception. */
 static int passed_over(PyObject *code, PyObject *globals)
 {
-    size_t place = place_of(code) % CODES;
-    if (codes[place].code == code)
-        return codes[place].hidden;
+    size_t first = mixed(code, NULL, 0) % CODES, place = first;
+    for (int way = 0; way < WAYS; way++) {
+        place = (first + way) % CODES;
+        if (codes[place].code == code)
+            return codes[place].hidden;
+        if (!codes[place].code)
+            break;
+    }
+    if (codes[place].code)
+        place = first;
     PyObject *answer = PyObject_CallFunctionObjArgs(is_hidden, code, globals, NULL);
     int hidden = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
@@ -76,9 +87,16 @@ static int passed_over(PyObject *code, PyObject *globals)
 /* The SourceLine of a place: a new reference. */
 static PyObject *line_at(PyObject *code, int offset)
 {
-    size_t place = (place_of(code) + (size_t)offset * 31 + place_of(module_path) * 7) % LINES;
-    if (lines[place].code == code && lines[place].offset == offset && lines[place].path == module_path)
-        return Py_NewRef(lines[place].line);
+    size_t first = mixed(code, module_path, offset) % LINES, place = first;
+    for (int way = 0; way < WAYS; way++) {
+        place = (first + way) % LINES;
+        if (lines[place].code == code && lines[place].offset == offset && lines[place].path == module_path)
+            return Py_NewRef(lines[place].line);
+        if (!lines[place].code)
+            break;
+    }
+    if (lines[place].code)
+        place = first;
     PyObject *number = PyLong_FromLong(offset);
     PyObject *path = module_path ? module_path : Py_None;
     PyObject *line = number ? PyObject_CallFunctionObjArgs(line_type, code, number, path, NULL) : NULL;
@@ -219,7 +237,7 @@ static PyObject *enter_module(PyObject *Py_UNUSED(module), PyObject *entered)
     PyObject *reference = PyWeakref_NewRef(entered, NULL); /* the same object each time, while the module lives */
     if (!reference)
         return NULL;
-    size_t place = (place_of(reference) + 7 * place_of(module_path)) % CODES;
+    size_t place = mixed(reference, module_path, 0) % PATHS;
     if (paths[place].parent != module_path || paths[place].reference != reference) {
         PyObject *made = PyObject_CallFunctionObjArgs(path_type, reference, former, NULL);
         if (!made) {
