@@ -15,7 +15,7 @@ from pullback.recording.array_formulas import block_diag_back as block_diag_back
 from pullback.recording.vocabulary import (
     Edges, MULTI_OUTPUT, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, as_tensor_list, attach_views,
     divert, finish, gradient_dtype, gradient_edge, make_view, ndarray, new_node, new_tensor, next_sequence_nr,
-    plain_int, process, promote_list, refuse, switches, wrap_dim,
+    note_cut, plain_int, process, promote_list, refuse, switches, wrap_dim,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -46,7 +46,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         raise refuse("cat", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if any([t._requires_grad for t in tensors]) and (not process.changed or switches.records):
+    if any([t._requires_grad for t in tensors]) and (
+        not process.changed or switches.records or note_cut(None, result, *tensors)
+    ):
         node: Any = new_node(CatBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -84,7 +86,9 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         raise refuse("stack", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if any([t._requires_grad for t in tensors]) and (not process.changed or switches.records):
+    if any([t._requires_grad for t in tensors]) and (
+        not process.changed or switches.records or note_cut(None, result, *tensors)
+    ):
         node: Any = new_node(StackBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -127,7 +131,7 @@ def split(input: Tensor, split_size: int, dim: Any = 0, *, axis: Any = None) -> 
         raise refuse("split", error, locals()) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(SplitBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_views(node, results)
@@ -169,7 +173,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: Any = 0, *, axis: Any
         raise refuse("split_with_sizes", error, locals()) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(SplitWithSizesBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_views(node, results)
@@ -206,7 +210,7 @@ def unbind(input: Tensor, dim: Any = 0, *, axis: Any = None) -> Any:
         raise refuse("unbind", error, locals()) from None
     for result in results:
         make_view(result, input, MULTI_OUTPUT)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
         node: Any = new_node(UnbindBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_views(node, results)
@@ -236,7 +240,9 @@ def block_diag(tensors: Any) -> Tensor:
     computed: Any = block_diag_kernel(tensors_array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if any([t._requires_grad for t in tensors]) and (not process.changed or switches.records):
+    if any([t._requires_grad for t in tensors]) and (
+        not process.changed or switches.records or note_cut(None, result, *tensors)
+    ):
         node: Any = new_node(BlockDiagBackward0)
         node.next_edges = tuple([gradient_edge(t) for t in tensors])
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype

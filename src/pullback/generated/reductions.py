@@ -15,8 +15,8 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import prod_all_grad as prod_all_grad_kernel, prod_grad as prod_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
-    finish, gradient_dtype, gradient_edge, ndarray, new_node, next_sequence_nr, process, raise_stale, refuse,
-    switches, wrap_dim, wrap_dims,
+    finish, gradient_dtype, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process, raise_stale,
+    refuse, switches, wrap_dim, wrap_dims,
 )  # fmt: skip
 
 new = TensorBase.__new__
@@ -48,7 +48,7 @@ def sum_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         raise refuse("sum_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SumAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -102,7 +102,7 @@ def sum(
         raise refuse("sum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(SumNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -138,7 +138,7 @@ def mean_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         raise refuse("mean_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MeanAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -192,7 +192,7 @@ def mean(
         raise refuse("mean", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(MeanNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -234,7 +234,7 @@ def prod_all(input: Tensor, *, dtype: Any = None, out: Any = None) -> Tensor:
         raise refuse("prod_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ProdAllNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -291,7 +291,7 @@ def prod(
         raise refuse("prod", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(ProdNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -357,7 +357,7 @@ def nansum(
         raise refuse("nansum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records):
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
         node: Any = new_node(NansumBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
@@ -379,6 +379,8 @@ def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
     computed: Any = not_nan_kernel(input._array)
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("not_nan", result, input)
     return finish("not_nan", result, (input,)) if process.finishing else result
 
 
@@ -400,6 +402,8 @@ def count_not_nan(
         raise refuse("count_not_nan", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("count_not_nan", result, input)
     return finish("count_not_nan", result, (input, dim, keepdim)) if process.finishing else result
 
 
@@ -417,6 +421,8 @@ def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor
         raise refuse("count_nonzero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("count_nonzero", result, input)
     return finish("count_nonzero", result, (input, dim)) if process.finishing else result
 
 
@@ -438,6 +444,8 @@ def any(
         raise refuse("any", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("any", result, input)
     return finish("any", result, (input, dim, keepdim)) if process.finishing else result
 
 
@@ -459,4 +467,6 @@ def all(
         raise refuse("all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("all", result, input)
     return finish("all", result, (input, dim, keepdim)) if process.finishing else result
