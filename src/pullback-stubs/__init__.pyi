@@ -50,8 +50,6 @@ from pullback.functions.sparse import dsmm as dsmm, saddmm as saddmm, spmm as sp
 from pullback.functions.storages import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from pullback.functions.type_promotion import can_cast as can_cast, promote_types as promote_types
 from pullback.futures import Future as Future
-from pullback.inspection.saved_memory import saved_report as saved_report
-from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
 from pullback.inspection.activation_budget import activation_budget as activation_budget
 from pullback.inspection.coverage import coverage as coverage, derivative_coverage as derivative_coverage, program_coverage as program_coverage
 from pullback.inspection.derivative_use import used_derivatives as used_derivatives
@@ -61,6 +59,7 @@ from pullback.inspection.model_summary import summary as summary
 from pullback.inspection.saved_graphs import load_graph as load_graph, save_graph as save_graph
 from pullback.inspection.saved_memory import saved_report as saved_report
 from pullback.inspection.strict_derivatives import strict_derivatives as strict_derivatives
+from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
 from pullback.modes.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
 from pullback.random import get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from pullback.serialization.checkpoint import load as load, save as save
