@@ -53,6 +53,8 @@ from pullback.futures import Future as Future
 from pullback.inspection.activation_budget import activation_budget as activation_budget
 from pullback.inspection.coverage import coverage as coverage, derivative_coverage as derivative_coverage, program_coverage as program_coverage
 from pullback.inspection.derivative_use import used_derivatives as used_derivatives
+from pullback.inspection.diagnosis import diagnose as diagnose
+from pullback.inspection.explanation import explain_grad as explain_grad
 from pullback.inspection.fingerprints import first_difference as first_difference, grad_fingerprint as grad_fingerprint, recorded_run as recorded_run
 from pullback.inspection.gradient_health import grad_health as grad_health
 from pullback.inspection.model_summary import summary as summary
