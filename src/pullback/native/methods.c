@@ -12,7 +12,8 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *function;
-    PyObject *name;
+    PyObject *attached_as;
+    PyObject *name; /* as it is told: PyTorch's `__pow__` is called "pow" */
     PyObject *qualified_name;
 } Method;
 
@@ -47,7 +48,7 @@ static PyObject *method_attribute(PyObject *self, PyObject *name)
 
 static PyObject *method_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<function %U at %p>", ((Method *)self)->qualified_name, self);
+    return PyUnicode_FromFormat("<function %S at %p>", ((Method *)self)->qualified_name, self);
 }
 
 static int method_traverse(PyObject *self, visitproc visit, void *arg)
@@ -60,6 +61,7 @@ static int method_clear(PyObject *self)
 {
     Method *method = (Method *)self;
     Py_CLEAR(method->function);
+    Py_CLEAR(method->attached_as);
     Py_CLEAR(method->name);
     Py_CLEAR(method->qualified_name);
     return 0;
@@ -84,8 +86,8 @@ static PyGetSetDef properties[] = {
 };
 
 static PyMemberDef members[] = {
-    {"__name__", T_OBJECT, offsetof(Method, name), READONLY, NULL},
-    {"__qualname__", T_OBJECT, offsetof(Method, qualified_name), READONLY, NULL},
+    {"__name__", T_OBJECT, offsetof(Method, name), 0, NULL},
+    {"__qualname__", T_OBJECT, offsetof(Method, qualified_name), 0, NULL},
     {NULL},
 };
 
@@ -124,6 +126,7 @@ PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     }
     method->vectorcall = method_call;
     method->function = Py_NewRef(arguments[1]);
+    method->attached_as = Py_NewRef(arguments[0]);
     method->name = Py_NewRef(arguments[0]);
     method->qualified_name = qualified_name;
     PyObject_GC_Track(method);
@@ -132,5 +135,5 @@ PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
 
 PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
-    return Py_NewRef(called ? called->name : Py_None);
+    return Py_NewRef(called ? called->attached_as : Py_None);
 }
