@@ -115,11 +115,22 @@ static int put(PyObject *kind, PyObject *line, PyObject *result, PyObject *sourc
     return 0;
 }
 
+/* How many cuts were met since the table was empty: by a mode that records nothing, and by a word of the program. */
+static unsigned long met_in_modes, met_by_word;
+
+/* Whether to leave this one out: a loop that goes on repeats lines that are known, and is told of now and then. */
+static inline int is_left_out(PyObject *kind)
+{
+    int in_mode = kind == Py_None;
+    unsigned long number = in_mode ? met_in_modes++ : met_by_word++;
+    return number >= 4096 && number % (in_mode ? 64 : 16);
+}
+
 static PyObject *note_cut(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count < 3 || !switches)
         return PyErr_Format(PyExc_TypeError, "note_cut() takes a kind, a result and the inputs");
-    if (!lines_wanted())
+    if (!lines_wanted() || is_left_out(arguments[0]))
         Py_RETURN_FALSE;
     PyObject *line = NULL, *kind = arguments[0];
     for (Py_ssize_t i = 2; i < count; i++) {
@@ -158,6 +169,7 @@ static PyObject *clear_cuts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(not
 {
     for (int i = 0; i < CUTS; i++)
         forget(&cuts[i]);
+    met_in_modes = met_by_word = 0;
     Py_RETURN_NONE;
 }
 

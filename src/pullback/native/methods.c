@@ -48,7 +48,8 @@ static PyObject *method_attribute(PyObject *self, PyObject *name)
 
 static PyObject *method_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<function %S at %p>", ((Method *)self)->qualified_name, self);
+    PyObject *name = ((Method *)self)->qualified_name;
+    return PyUnicode_FromFormat("<function %S at %p>", name ? name : Py_None, self);
 }
 
 static int method_traverse(PyObject *self, visitproc visit, void *arg)
