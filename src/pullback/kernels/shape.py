@@ -21,7 +21,7 @@ from pullback.typing import Array, Dim, DType, Shape
 
 def clone(input: Array) -> Array:
     """A copy."""
-    return copy_array(as_array(input))
+    return copy_array(input if type(input) is np.ndarray else as_array(input))
 
 
 def copy_to(input: Array, order: str = "preserve_format") -> Array:
