@@ -37,14 +37,14 @@ def test_divergences_are_registered_for_classes_of_any_base() -> None:
     assert kl_divergence(OwnNormal(0.0, 1.0), OwnNormal(1.0, 1.0)) == 7.0
 
 
-def test_the_compilers_front_end_leaves_functions_as_they_are() -> None:
+def test_the_compilers_front_end_leaves_what_functions_do() -> None:
     import pullback._dynamo as dynamo
 
     def function() -> int:
         return 1
 
-    assert dynamo.disable(function) is function
-    assert dynamo.optimize("inductor")(function) is function
+    assert dynamo.disable(function)() == 1
+    assert dynamo.optimize("inductor")(function)() == 1
     assert not dynamo.is_compiling()
     assert not isinstance(pullback.nn.Linear(1, 1), dynamo.OptimizedModule)
 

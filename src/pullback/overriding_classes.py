@@ -130,6 +130,7 @@ def _asking_iteration(self: Any) -> Any:
 
 def _named(made: Any, name: str) -> Any:
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
+    made.is_asking = True  # not written by the class itself
     return made
 
 

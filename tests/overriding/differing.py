@@ -10,9 +10,7 @@ DIFFERING: dict[str, str] = {
     ),
     "torch.nn.utils.clip_grad_norm_([s], 1.0)": "Gradients are read once, not twice.",
     "s.real = y": "Writing a part is an operation on memory that the class sees as copy_.",
-    **dict.fromkeys(
-        ["s.__cuda_array_interface__", "s.__dlpack_c_exchange_api__", "s.volatile"], "There is no such attribute here."
-    ),
+    **dict.fromkeys(["s.__dlpack_c_exchange_api__", "s.volatile"], "There is no such attribute here."),
     "s.__dlpack__()": "Arguments that were not given are not told.",
     **dict.fromkeys(
         ["x.addcdiv(0, i, t)", "x.addcdiv_(0, i, t)", "x.addcmul(0, i, t)", "x.addcmul_(0, i, t)"],

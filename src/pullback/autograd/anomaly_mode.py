@@ -20,6 +20,7 @@ class detect_anomaly:
     Traceback (most recent call last):
     ...
     pullback.errors.AnomalyError: Function 'SqrtBackward0' returned nan values in its 0th output.
+    SqrtBackward0 was recorded at ...
     """
 
     def __init__(self, check_nan: bool = True) -> None:

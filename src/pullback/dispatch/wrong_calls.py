@@ -46,8 +46,9 @@ def complaint_about_call() -> str | None:
 def complaint(name: str, is_method: bool, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
     """What PyTorch says of a call; None where a signature takes it, or where PyTorch has none of its own.
 
-    >>> complaint("lerp", False, (1, "x", 0.5), {})
-    "lerp(): argument 'input' (position 1) must be Tensor, not int"
+    >>> print(complaint("lerp", False, (1, "x", 0.5), {}))
+    lerp() received an invalid combination of arguments - got (int, str, float), but expected one of:
+    ...
     """
     found, has_older = signatures(name, is_method)
     if not found:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import type_name
 
 HookDict = OrderedDict[int, Callable[..., Any]]
@@ -83,7 +84,7 @@ def note_zeros(hooks: HookDict, hook: Callable[..., Any], replaced: Any) -> None
     """Remember beside its hooks which one put zeros in the place of a gradient, for `explain_grad`."""
     array = replaced._array
     # Almost always the first element says that there is more than zeros.
-    if array.size and not array.flat[0] and not array.any():
+    if is_plain(array) and array.size and not array.flat[0] and not array.any():
         hooks.zeroing = hook  # type: ignore[attr-defined]  # an OrderedDict has a __dict__ for such notes
 
 

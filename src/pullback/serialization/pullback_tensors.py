@@ -40,7 +40,7 @@ class PullbackTensors:
         if not isinstance(value, Tensor):
             return None
         kind = type(value)
-        if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
+        if kind.__reduce_ex__ is not Tensor.__reduce_ex__ and not hasattr(kind.__reduce_ex__, "is_asking"):
             return None  # the class says itself how it is pickled
         _warn_of_hooks(value)
         is_parameter = _is_parameter_type(kind)

@@ -375,6 +375,8 @@ class Tensor(TensorBase):
 
     def retain_grad(self, enabled: bool = True) -> None:
         """Keep the gradient of this non-leaf in `.grad`; False: keep it no more, and drop what was kept."""
+        if not isinstance(enabled, bool):
+            raise TypeError("TensorBase.retain_grad() takes no arguments (1 given) but True or False")
         if switches.transforms:
             raise RuntimeError(
                 "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch "
