@@ -143,7 +143,10 @@ def test_pdb_breaks_on_the_name_of_a_node() -> None:
     x = pullback.zeros(2, requires_grad=True)
     loss = (x.exp() * 3).sum()
     set_trace(io.StringIO(commands), out)
-    loss.backward()
+    try:
+        loss.backward()
+    finally:
+        clear_breaks()
     assert "Breakpoint at node ExpBackward0" in out.getvalue()
     assert "('ExpBackward0', [3.0, 3.0])" in out.getvalue()
     assert "Deleted breakpoint at node ExpBackward0" in out.getvalue()
