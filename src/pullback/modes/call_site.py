@@ -51,8 +51,8 @@ def method_called() -> tuple[str, tuple[Any, ...] | None] | None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
         frame, entered = frame.f_back, frame
     if entered is None or not entered.f_code.co_name.startswith(_METHOD):
-        name = extension.called_method() if extension is not None else None
-        return None if name is None else (name, None)
+        called = extension.called_method() if extension is not None else None
+        return None if called is None else (called[0], called[1] if called[0].startswith("__") else None)
     code, values = entered.f_code, entered.f_locals
     name = code.co_name.removeprefix(_METHOD)
     if not name.startswith("__"):

@@ -1,7 +1,7 @@
 /* Methods of Tensor that are compiled functions: an object of its own per method, which knows the call that it is in.
 
 A compiled function leaves no frame behind, and a function and the method of its name would be one object. A Method calls
-its function as it is called itself, and while it does, `called_method` gives its name. */
+its function as it is called itself, and while it does, `called_method` gives its name and what it was given. */
 #include "kernel.h"
 
 #include <structmember.h>
@@ -17,16 +17,22 @@ typedef struct {
     PyObject *qualified_name;
 } Method;
 
+typedef struct {
+    Method *method;
+    PyObject *const *arguments;
+    Py_ssize_t count;
+} MethodCall;
+
 #ifdef _MSC_VER
-static __declspec(thread) Method *called;
+static __declspec(thread) MethodCall called;
 #else
-static _Thread_local Method *called;
+static _Thread_local MethodCall called;
 #endif
 
 static PyObject *method_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
 {
-    Method *outer = called;
-    called = (Method *)self;
+    MethodCall outer = called;
+    called = (MethodCall){(Method *)self, arguments, PyVectorcall_NARGS(flags)};
     PyObject *result = PyObject_Vectorcall(((Method *)self)->function, arguments, flags, keywords);
     called = outer;
     return result;
@@ -136,5 +142,10 @@ PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
 
 PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
-    return Py_NewRef(called ? called->attached_as : Py_None);
+    if (!called.method)
+        Py_RETURN_NONE;
+    PyObject *operands = PyTuple_New(called.count);
+    for (Py_ssize_t i = 0; operands && i < called.count; i++)
+        PyTuple_SET_ITEM(operands, i, Py_NewRef(called.arguments[i]));
+    return operands ? Py_BuildValue("ON", called.method->attached_as, operands) : NULL;
 }
