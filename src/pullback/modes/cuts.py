@@ -6,9 +6,9 @@ and give something that does not. Each notes its kind, its source line (Note [So
 ends; `explain_grad` reads the notes. There is one place for each kind and line (and leaf), 1024 in all. A note costs about
 a tenth of a microsecond and is made only where a gradient really ends: who records, or has nothing to record, pays
 nothing. The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
-for at once; but a line that runs again and again does so only at its first, second, fourth, eighth ... time. After
-4096 notes only some are made: one in 64 where a mode records nothing, one in 16 of the others, because what still cuts then
-is a loop whose lines are known. Where source lines are off, nothing is noted.
+for at once; but a line that runs again and again does so only at its first, second, fourth, eighth ... time. Where a
+mode records nothing, one note in 64 is made after the first 4096: an evaluation that goes on repeats lines that are known.
+Where source lines are off, nothing is noted.
 """
 
 from __future__ import annotations

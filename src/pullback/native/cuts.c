@@ -115,15 +115,13 @@ static int put(PyObject *kind, PyObject *line, PyObject *result, PyObject *sourc
     return 0;
 }
 
-/* How many cuts were met since the table was empty: by a mode that records nothing, and by a word of the program. */
-static unsigned long met_in_modes, met_by_word;
+/* How many cuts a mode that records nothing made since the table was empty. */
+static unsigned long met_in_modes;
 
-/* Whether to leave this one out: a loop that goes on repeats lines that are known, and is told of now and then. */
+/* Whether to leave this one out: an evaluation that goes on repeats lines that are known, and is told of now and then. */
 static inline int is_left_out(PyObject *kind)
 {
-    int in_mode = kind == Py_None;
-    unsigned long number = in_mode ? met_in_modes++ : met_by_word++;
-    return number >= 4096 && number % (in_mode ? 64 : 16);
+    return kind == Py_None && met_in_modes++ >= 4096 && met_in_modes % 64;
 }
 
 static PyObject *note_cut(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
@@ -169,7 +167,7 @@ static PyObject *clear_cuts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(not
 {
     for (int i = 0; i < CUTS; i++)
         forget(&cuts[i]);
-    met_in_modes = met_by_word = 0;
+    met_in_modes = 0;
     Py_RETURN_NONE;
 }
 
