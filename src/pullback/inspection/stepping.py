@@ -255,7 +255,8 @@ def _is_node_name(text: str) -> bool:
 
 def set_trace(commands: Any = None, out: Any = None) -> None:
     """Enter pdb here, with a `break` that knows the names of nodes. `commands` and `out` are files, as in pdb.Pdb."""
-    debugger = NodePdb(stdin=commands, stdout=out)
+    # Who reads commands from a file presses no Ctrl-C: the program's own handler stays.
+    debugger = NodePdb(stdin=commands, stdout=out, nosigint=commands is not None)
     if commands is not None:
         debugger.use_rawinput = False
     debugger.set_trace(sys._getframe(1))
