@@ -25,6 +25,7 @@ from pullback.errors import GraphFreedError
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
+from pullback.graph.living_objects import living
 from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.modes.grad_mode import is_inference_mode_enabled
@@ -525,18 +526,8 @@ def _is_same(array: Any, before: Any) -> bool:
 
 
 def _all_tensors() -> Iterator[Any]:
-    """The tensors that there are, and what nodes saved of them.
-
-    Objects are asked for their type alone: proxies answer other questions otherwise.
-    """
-    is_tensor: dict[type, bool] = {}
-    for value in gc.get_objects():
-        kind = type(value)
-        answer = is_tensor.get(kind)
-        if answer is None:
-            answer = is_tensor[kind] = issubclass(kind, (TensorBase, SavedOutput))
-        if answer and getattr(value, "_array", None) is not None:
-            yield value
+    """The tensors that there are, and what nodes saved of them."""
+    return (value for value in living(TensorBase, SavedOutput) if getattr(value, "_array", None) is not None)
 
 
 def _storage_of_tensors() -> set[int]:

@@ -11,7 +11,6 @@ without the extension module nothing is noticed.
 
 from __future__ import annotations
 
-import gc
 import threading
 import weakref
 from collections import deque
@@ -19,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.graph.edge import Edge
+from pullback.graph.living_objects import living
 from pullback.graph.node import FIRST, Node
 from pullback.graph.source_lines import Pass, SourceLine, source_line_of
 from pullback.modes.source_lines import notes, recorded_nodes, source_line
@@ -80,13 +80,12 @@ def _warn(passes: set[Any]) -> None:
 
 def _holding_line(passes: set[Any]) -> tuple[SourceLine | None, str]:
     """The newest operation that leads from outside into the freed graphs; else a tensor that does."""
-    objects = gc.get_objects()
-    nodes = [item for item in objects if isinstance(item, Node) and getattr(item, "freed_by", None) is None]
+    nodes = [node for node in living(Node) if _freed_by(node) is None]
     chain = [node for node in nodes if any(e is not None and _freed_by(e[0]) in passes for e in node.next_edges)]
     if chain:
         newest = max(chain, key=lambda node: node.sequence_nr)
         return source_line_of(newest), newest.name()
-    held = [item._edge[0] for item in objects if isinstance(item, Tensor) and item._edge is not None]
+    held = [tensor._edge[0] for tensor in living(Tensor) if tensor._edge is not None]
     held = [node for node in held if _freed_by(node) in passes]
     if not held:
         return None, ""
