@@ -13,8 +13,7 @@ from typing import Any
 
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.node import Node
-from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.node_observer import NodeObserver
+from pullback.modes.node_observer import RunObserver
 from pullback.recording.rendered import read_operation
 from pullback.rules.emit_apply import Path
 
@@ -34,7 +33,7 @@ class OperationUse:
         """The branches of the rule that ran, each with the dtypes."""
 
 
-class used_derivatives(NodeObserver):
+class used_derivatives(RunObserver):
     """Note which operations the block calls and which of their derivatives backward passes use.
 
     >>> import pullback
@@ -49,15 +48,6 @@ class used_derivatives(NodeObserver):
         self.operations: dict[str, OperationUse] = {}
         self.functions: set[str] = set()
         """Custom Functions whose backward ran."""
-
-    def __enter__(self) -> used_derivatives:
-        push_interceptor(self._operation)
-        self.start_observing()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop_observing()
-        pop_interceptor()
 
     def use_of(self, operation: str) -> OperationUse:
         """The entry of an operation, made on first use."""

@@ -10,8 +10,7 @@ from typing import Any
 from pullback.backend.array_module import ndarray
 from pullback.graph.source_lines import SourceLine, calling_line
 from pullback.inspection.nodes import line_of, named_leaves, tensors_in
-from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.node_observer import NodeObserver
+from pullback.modes.node_observer import RunObserver
 from pullback.report import Report, place_text
 from pullback.tensor.tensor import Tensor
 
@@ -69,7 +68,7 @@ class RunDifference(AssertionError):
         super().__init__(_sentence(row))
 
 
-class recorded_run(NodeObserver):
+class recorded_run(RunObserver):
     """Record a digest of each operation's arguments and results, and of each node's gradients, in order.
 
     With `against` (another run, or the path of a saved one) raise RunDifference at the first operation that differs.
@@ -90,15 +89,6 @@ class recorded_run(NodeObserver):
     def __init__(self, against: recorded_run | str | None = None) -> None:
         self.entries: list[dict[str, Any]] = []
         self._against = recorded_run.load(against) if isinstance(against, str) else against
-
-    def __enter__(self) -> recorded_run:
-        push_interceptor(self._operation)
-        self.start_observing()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop_observing()
-        pop_interceptor()
 
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if getattr(function, "draws", "") == "parts":

@@ -7,8 +7,9 @@ there, a pass pays nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
+from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.switches import set_switch, switches
 
 
@@ -42,3 +43,20 @@ class NodeObserver:
     def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
         """Return what `run()` returns. `grads` arrived; `edges` has None where no gradient is wanted."""
         return run()
+
+
+class RunObserver(NodeObserver):
+    """The base of blocks that see all that runs in them: operations by `_operation`, nodes of passes by `observe`."""
+
+    def __enter__(self) -> Self:
+        push_interceptor(self._operation)
+        self.start_observing()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop_observing()
+        pop_interceptor()
+
+    def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An interceptor; see Note [Interception]."""
+        return NotImplemented
