@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.dispatch.schemas import Argument, FunctionSchema, aten_schemas
+from pullback.dispatch.signature_lists import is_left_out
 from pullback.tensor.return_types import RETURN_TYPES
 
 _TYPES = {
@@ -43,13 +44,7 @@ def signatures(name: str, shown: str, function: Callable[..., Any] | None, *, me
 
 def _schemas(name: str) -> list[FunctionSchema]:
     found = aten_schemas().get(name, {}).values()
-    return [s for s in found if not _is_left_out(s)]
-
-
-def _is_left_out(schema: FunctionSchema) -> bool:
-    """Whether Python has no such form: one that writes to results of the caller's, or names dimensions."""
-    written = any(argument.is_write and argument.kwarg_only for argument in schema.arguments)
-    return written or any("Dimname" in argument.type for argument in schema.arguments)
+    return [s for s in found if not is_left_out(s)]
 
 
 def _starts_with_self(schema: FunctionSchema) -> bool:
@@ -125,7 +120,7 @@ def _type(text: str) -> str:
 
 
 def _returned(schema: FunctionSchema, name: str, shown: str) -> str:
-    kinds = _results(schema)
+    kinds = schema.returns
     if not kinds:
         return "None"
     types = [_returned_type(kind) for kind in kinds]
@@ -137,12 +132,6 @@ def _returned(schema: FunctionSchema, name: str, shown: str) -> str:
     return f"tuple[{', '.join(types)}]"
 
 
-def _results(schema: FunctionSchema) -> list[str]:
-    """The types of the results, without what says which memory they share."""
-    text = re.sub(r"\([a-z][^)]*\)", "", schema.text.rpartition(") -> ")[2])
-    return [kind.split()[0] for kind in text.strip("()").split(",") if kind.strip()]
-
-
 def _returned_type(kind: str) -> str:
     if kind.endswith("[]"):
         return f"tuple[{_TYPES[kind[:-2]]}, ...]"
@@ -150,5 +139,5 @@ def _returned_type(kind: str) -> str:
 
 
 def _out_type(schema: FunctionSchema) -> str:
-    count = len(_results(schema))
+    count = len(schema.returns)
     return "Tensor" if count == 1 else f"tuple[{', '.join(['Tensor'] * count)}]"

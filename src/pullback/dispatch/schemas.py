@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pullback import environment
 
 _MISSING = object()
+_MEMORY = re.compile(r"\([a-z][^)]*\)")
 _LINE = re.compile(r"(~?)(\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
 
 
@@ -54,9 +55,9 @@ class FunctionSchema(NamedTuple):
 
     @property
     def returns(self) -> list[str]:
-        """The types of the results."""
-        kinds = self.text.rpartition(" -> ")[2]
-        return [kind.strip() for kind in kinds.strip("()").split(",") if kind.strip()]
+        """The types of the results, without their names and without what says which memory they share."""
+        kinds = _MEMORY.sub("", self.text.rpartition(") -> ")[2])
+        return [kind.split()[0] for kind in kinds.strip("()").split(",") if kind.strip()]
 
     def __repr__(self) -> str:
         return self.text

@@ -52,7 +52,7 @@ def signatures(name: str, is_method: bool) -> tuple[list[Signature], bool]:
     line = _listed().get(f"Tensor.{name}" if is_method else name)
     if line is not None:
         return [_parse(text.strip()) for text in line[1]], line[0]
-    overloads = {key: s for key, s in aten_schemas().get(name, {}).items() if not _is_left_out(s)}
+    overloads = {key: s for key, s in aten_schemas().get(name, {}).items() if not is_left_out(s)}
     found = next(iter(overloads.values())) if len(overloads) == 1 else overloads.get("default", overloads.get("Tensor"))
     if found is None:
         return [], False
@@ -63,7 +63,7 @@ def signatures(name: str, is_method: bool) -> tuple[list[Signature], bool]:
     return [Signature("", (*parameters, Parameter(kind, "out", "None", True, True)))], False
 
 
-def _is_left_out(schema: FunctionSchema) -> bool:
+def is_left_out(schema: FunctionSchema) -> bool:
     """Whether Python has no such form: one that writes to results of the caller's, or names dimensions."""
     written = any(argument.is_write and argument.kwarg_only for argument in schema.arguments)
     return written or any(argument.type.startswith(("Dimname", "Storage")) for argument in schema.arguments)
