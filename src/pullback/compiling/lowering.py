@@ -1,7 +1,7 @@
 """Turns the calls of a program into steps: expressions over elements, reductions, products, and calls that stay calls.
 
 What a kernel means is read from its own text where it is elementwise (elements.py), found by running it on memory that
-nobody reads where it is a view, and said in `lowered_kernels.py` for those that reduce, multiply or put together.
+nobody reads where it is a view, and said in `lowered/` for those that reduce, multiply or put together.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def _as_matrix(place: Place) -> Place:
 
 def lower(program: Program) -> Lowering:
     """The steps of a program."""
-    from pullback.compiling.lowered_kernels import LOWERINGS
+    from pullback.compiling.lowered import LOWERINGS
 
     made = Lowering(program)
     for call in program.calls:
@@ -279,7 +279,7 @@ def lower(program: Program) -> Lowering:
 def _lower_call(made: Lowering, call: Call, lowerings: dict[str, Callable[..., Any]]) -> None:
     if call.is_ordered:
         raise NotLowered("an effect")
-    from pullback.compiling.lowered_kernels import BY_FUNCTION, lower_ufunc
+    from pullback.compiling.lowered import BY_FUNCTION, lower_ufunc
 
     module, name = kernel_of(call)
     known = BY_FUNCTION.get(call.function)

@@ -1,0 +1,21 @@
+"""What kernels that are not elementwise mean in steps, a file per family.
+
+Each function has the arguments of the kernel of its name, with places for arrays; what it does not cover raises
+NotLowered, and the kernel is called as it is.
+"""
+
+from pullback.compiling.lowered import casts, joining, losses, products, reductions, softmaxes
+from pullback.compiling.lowered.common import LOWERINGS
+from pullback.compiling.lowered.numpy_functions import BY_FUNCTION, lower_ufunc
+
+__all__ = [
+    "BY_FUNCTION",
+    "LOWERINGS",
+    "casts",
+    "joining",
+    "losses",
+    "lower_ufunc",
+    "products",
+    "reductions",
+    "softmaxes",
+]
