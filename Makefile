@@ -39,6 +39,7 @@ check: $(VENV)/.typed
 	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/python -m tools.check_layers
 	$(BIN)/python -m tools.check_notes
+	$(BIN)/python -m tools.check_tables
 	$(BIN)/python -m tools.compatibility --check
 	$(BIN)/python -m pytest
 

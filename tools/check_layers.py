@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "typing",
         "errors",
+        "facts",
         "version",
         "torch_version",
         "missing_names",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from pullback.expressions.python_sources import PythonSources
+from pullback.facts import facts_from
 from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
@@ -18,6 +19,7 @@ from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
 from tools.codegen.formatting import drop_old, format_python
 from tools.codegen.native_kernels import find_native_kernels
+from tools.codegen.read_facts import emit_facts, read_facts
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pullback"
@@ -26,6 +28,15 @@ SOURCE = ROOT / "src" / "pullback"
 def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     """The text of every generated file, and the refusals: a refused operation is left out, the others are written."""
     refusals: list[Refusal] = []
+    facts = read_facts(source, refusals)
+    with facts_from(facts):
+        texts = _generate(source, refusals)
+    path = source / "generated" / "facts.py"
+    texts[path] = format_python(emit_facts(facts), path)
+    return texts, refusals
+
+
+def _generate(source: Path, refusals: list[Refusal]) -> dict[Path, str]:
     kernels = read_kernels(source / "kernels", refusals)
     operations = read_rules(source / "derivatives", kernels, refusals)
     modules = {name: kernel.module for name, kernel in kernels.items()}
@@ -47,7 +58,7 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
         native
     )
     texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
-    return texts, refusals
+    return texts
 
 
 def without_refused(

@@ -14,37 +14,11 @@ from typing import Any
 from pullback import functions
 from pullback.backend.device import device, find_library
 from pullback.backend.dtype import bfloat16, dtype, float16, float32
+from pullback.facts import fact_of
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
-# What PyTorch runs in the lower precision on the CPU, by the names that operations have here.
-_LOWER = frozenset(
-    """
-    mm bmm matmul_batched matmul_flipped addmm addbmm baddbmm linear_bias linear_bias_folded linear_bias_added
-    linear_product linear_product_folded
-    convolution conv_forward conv_transpose conv_tbc scaled_dot_product_attention attention_fused linalg_vecdot prelu_kernel
-    addmm_ baddbmm_ addbmm_ matmul_with_vector lstm_layer
-    """.split()
-)
-_FLOAT32 = frozenset(
-    """
-    prod prod_all prod_dim quantile nanquantile trace polar cdist view_as_complex stft
-    mse_loss nll_loss nll_loss2d cross_entropy binary_cross_entropy binary_cross_entropy_with_logits l1_loss smooth_l1_loss
-    huber_loss kl_div poisson_nll_loss ctc_loss cosine_embedding_loss hinge_embedding_loss margin_ranking_loss
-    multilabel_margin_loss multi_margin_loss soft_margin_loss triplet_margin_loss
-    grid_sampler grid_sampler_2d grid_sampler_3d avg_pool3d adaptive_avg_pool3d max_pool3d_with_indices adaptive_max_pool3d
-    max_unpool2d max_unpool3d fractional_max_pool2d fractional_max_pool3d reflection_pad1d reflection_pad2d
-    replication_pad1d replication_pad2d replication_pad3d
-    cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse geqrf lstsq qr svd triangular_solve
-    linalg_cond linalg_matrix_rank linalg_solve linalg_cholesky linalg_cholesky_ex linalg_svd linalg_svdvals linalg_eig
-    linalg_eigh linalg_eigvals linalg_eigvalsh linalg_inv linalg_inv_ex linalg_qr linalg_lstsq linalg_householder_product
-    linalg_tensorinv linalg_tensorsolve fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft
-    """.split()
-)
-_WIDEST = frozenset(["cat", "stack", "index_copy"])
-# Layers that PyTorch computes step by step, each operation of a step with its own precision.
-_STEPWISE = frozenset(["gru_layer", "rnn_layer"])
 # The devices that a program may name, with the dtype that autocast uses there unless told otherwise.
 _DTYPES = {"cpu": bfloat16, "cuda": float16, "xpu": float16, "mps": float16}
 
@@ -138,26 +112,27 @@ class _Caster:
         if not self.block._enabled or _settings.current[-1] is not self.block:
             return NotImplemented
         name = getattr(function, "__name__", "")
-        if name in _STEPWISE:
+        policy = fact_of(name, "autocast")
+        if policy == "stepwise":
             return self._step_by_step(name, *args, **kwargs)
-        wanted = self._wanted(name, args)
+        wanted = self._wanted(policy, args)
         if wanted is None:
             return NotImplemented
         cast = functools.partial(_cast, wanted=wanted)
         return function(*[cast(a) for a in args], **{k: cast(v) for k, v in kwargs.items()})
 
-    def _wanted(self, name: str, args: tuple[Any, ...]) -> dtype | None:
-        if name in _LOWER:
+    def _wanted(self, policy: str | None, args: tuple[Any, ...]) -> dtype | None:
+        if policy == "lower":
             return self.block.fast_dtype
-        if name in _FLOAT32:
+        if policy == "float32":
             return float32
-        if name in _WIDEST:
+        if policy == "widest":
             tensors = args[0] if isinstance(args[0], (list, tuple)) else args
             return float32 if any(isinstance(t, Tensor) and t.dtype is float32 for t in tensors) else None
         return None
 
     def _step_by_step(self, name: str, sequence: Tensor, state: Tensor, *rest: Any) -> Any:
-        """A recurrent layer as its operations, each of them under this block."""
+        """A recurrent layer as its operations, as PyTorch computes it: each of them under this block."""
         weights, kind = (*rest[:4], None), "gru" if name == "gru_layer" else rest[4]
         push_interceptor(self)
         try:

@@ -20,6 +20,8 @@ from pullback.autograd.profiler_util import (
     nest,
 )
 from pullback.autograd.running_modules import RunningModules
+from pullback.facts import fact_of
+from pullback.generated.registry import OPERATIONS
 from pullback.graph.source_lines import calling_line
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.node_observer import NodeObserver
@@ -36,28 +38,15 @@ _next_id = itertools.count().__next__
 _active: list[profile] = []
 
 
-_PUBLIC_NAMES = {
-    "attention_fused": "scaled_dot_product_attention", "batch_norm_evaluation": "native_batch_norm",
-    "batch_norm_training": "native_batch_norm", "cdist_forward": "_cdist_forward", "clamp_max_tensor": "clamp_max",
-    "clamp_min_tensor": "clamp_min", "clamp_tensor": "clamp", "contiguous_copy": "clone", "copy_to": "clone",
-    "div_rounded": "div", "embedding_bag_forward": "_embedding_bag", "fill_tensor": "fill_", "gru_layer": "gru",
-    "index_fill_tensor": "index_fill", "lerp_scalar": "lerp", "linear_bias": "linear", "linear_bias_folded": "linear",
-    "linear_bias_added": "linear",
-    "linear_product": "linear", "linear_product_folded": "linear", "log_softmax": "_log_softmax",
-    "logsigmoid": "log_sigmoid", "lstm_layer": "lstm", "masked_fill_tensor": "masked_fill", "matmul_batched": "matmul",
-    "matmul_flipped": "matmul",
-    "max_all": "max", "max_dim": "max", "mean_all": "mean", "median_all": "median", "median_dim": "median",
-    "min_all": "min", "min_dim": "min", "norm_dim": "norm", "pow_base": "pow", "pow_scalar": "pow",
-    "prelu_kernel": "_prelu_kernel", "prod_all": "prod", "refill_": "fill_", "refill_tensor_": "fill_",
-    "rms_norm_fused": "rms_norm", "rsub_tensor": "rsub", "slice_view": "slice", "softmax": "_softmax",
-    "sort_stable": "sort", "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "sum_all": "sum",
-    "to_copy": "_to_copy", "to_integer": "_to_copy", "unsafe_view": "_unsafe_view",
-}  # fmt: skip
-"""What PyTorch calls the operations that have a name of their own here."""
-
-
-def _public_name(name: str) -> str:
-    return _PUBLIC_NAMES.get(name) or name.removesuffix("_all")
+@functools.cache
+def _shown_name(name: str) -> str:
+    """What PyTorch's profiler calls an operation: as ATen does."""
+    plain = name.removesuffix("_")
+    operation = OPERATIONS.get(plain)
+    shown = fact_of(plain, "profiled")
+    if operation is not None and shown is None:
+        shown = operation.aten.partition("(")[0] or operation.public or plain
+    return name if shown is None else shown + name[len(plain) :]
 
 
 class profile(NodeObserver):
@@ -157,7 +146,7 @@ class profile(NodeObserver):
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(function, "__name__", "operation")
         source = calling_line()
-        event = self.begin(f"aten::{_public_name(name)}")
+        event = self.begin(f"aten::{_shown_name(name)}")
         event.source, event.module = source, self._modules.path
         if self.with_stack:
             event.stack = calling_stack()

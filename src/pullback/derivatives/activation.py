@@ -19,6 +19,8 @@ def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     node="LogSigmoidBackward0",
     aten="log_sigmoid_forward(input)",
     backward="log_sigmoid_backward(grad, input, exp_of_minus_abs(input, grad))",
+    out_dtype="scalar_type",
+    profiled="log_sigmoid",
 )
 def logsigmoid(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.log_sigmoid_backward(grad, input))
@@ -34,22 +36,22 @@ def mish(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.mish_slope(input))
 
 
-@elementwise(in_place=True, backward="gelu_backward(grad, input, approximate=approximate)")
+@elementwise(in_place=True, backward="gelu_backward(grad, input, approximate=approximate)", out_dtype="found")
 def gelu(grad: Tensor, input: Tensor, approximate: str) -> Pullback:
     return wrt(input=F.gelu_backward(grad, input, approximate))
 
 
-@elementwise(backward="softplus_backward(grad, input, beta, threshold)")
+@elementwise(backward="softplus_backward(grad, input, beta, threshold)", out_dtype="found")
 def softplus(grad: Tensor, input: Tensor, beta: Scalar, threshold: Scalar) -> Pullback:
     return wrt(input=F.softplus_backward(grad, input, beta, threshold))
 
 
-@elementwise(backward="softshrink_backward(grad, input, lambd)")
+@elementwise(backward="softshrink_backward(grad, input, lambd)", out_dtype="found")
 def softshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(input=F.softshrink_backward(grad, input, lambd))
 
 
-@elementwise(backward="hardshrink_backward(grad, input, lambd)")
+@elementwise(backward="hardshrink_backward(grad, input, lambd)", out_dtype="found")
 def hardshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(input=F.hardshrink_backward(grad, input, lambd))
 
@@ -85,7 +87,10 @@ def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
 
 
 @elementwise(
-    public="prelu", aten="_prelu_kernel(input, weight)", backward="_prelu_kernel_backward(grad, input, weight)"
+    public="prelu",
+    aten="_prelu_kernel(input, weight)",
+    backward="_prelu_kernel_backward(grad, input, weight)",
+    autocast="lower",
 )
 def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(

@@ -91,7 +91,7 @@ def fmod_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="found")
 def neg(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=-grad)
 

@@ -7,7 +7,7 @@ from pullback.rules import F, Pullback, Tensor, general, non_differentiable, wrt
 
 @general(
     node="ScaledDotProductFlashAttentionForCpuBackward0", outputs=("result", "logsumexp"), differentiable=(True, False),
-    out=False,
+    out=False,autocast="lower", profiled="scaled_dot_product_attention"
 )  # fmt: skip
 def attention_fused(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, is_causal: bool, scale: float, *,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, general, tangent, wrt
 
 
-@elementwise(backward="wrt(other=where_back(grad, condition, False), input=where_back(grad, condition, True))")
+@elementwise(
+    backward="wrt(other=where_back(grad, condition, False), input=where_back(grad, condition, True))",
+    out_dtype="Expected out type to be {0} but got {1}",
+)
 def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
 
@@ -100,6 +103,6 @@ def lerp_scalar(grad: Tensor, input: Tensor, end: Tensor, weight: Scalar) -> Pul
     return wrt(input=grad * F.conj_number(1 - weight), end=grad * F.conj_number(weight))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="nan_to_num: dtype of out: {1} should be same as input: {0}")
 def nan_to_num(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.keep_where(F.isfinite(input), grad))

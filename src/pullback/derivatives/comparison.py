@@ -41,11 +41,11 @@ def isinf(input: Tensor) -> None: ...
 def isfinite(input: Tensor) -> None: ...
 
 
-@non_differentiable(structure="elementwise")
+@non_differentiable(structure="elementwise", out_dtype="not_bool")
 def isposinf(input: Tensor) -> None: ...
 
 
-@non_differentiable(structure="elementwise")
+@non_differentiable(structure="elementwise", out_dtype="not_bool")
 def isneginf(input: Tensor) -> None: ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="found")
 def abs(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.sgn(input))
 
@@ -15,7 +15,7 @@ def angle(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.angle_grad(grad, input))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="found")
 def sgn(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.sgn_grad(grad, input, result))
 
@@ -25,7 +25,7 @@ def sgn_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tens
     return F.sgn_grad(input_tangent, input, result)
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="found")
 def conj_physical(grad: Tensor) -> Pullback:
     return wrt(input=F.conj_physical(grad))
 
@@ -35,7 +35,7 @@ def conj_physical_tangent(input_tangent: Tensor) -> Tensor:
     return F.conj_physical(input_tangent)
 
 
-@elementwise
+@elementwise(autocast="float32", out_dtype="for_object")
 def polar(grad: Tensor, abs: Tensor, angle: Tensor, *, result: Tensor) -> Pullback:
     return wrt(
         abs=F.real_part(F.conj(grad) * F.sgn_of_angle(angle)),
@@ -48,7 +48,7 @@ def polar_tangent(angle: Tensor, abs_tangent: Tensor, angle_tangent: Tensor, *, 
     return abs_tangent * F.sgn_of_angle(angle) + result * 1j * angle_tangent
 
 
-@elementwise
+@elementwise(out_dtype="for_object")
 def complex(grad: Tensor, real: Tensor, imag: Tensor) -> Pullback:
     return wrt(real=F.real_part(grad), imag=F.imaginary_part(grad))
 

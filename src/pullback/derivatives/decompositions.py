@@ -5,7 +5,9 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not_implemented, tangent, wrt
 
 
-@general(outputs=("L", "info"), differentiable=(True, False), structure="matrices")
+@general(
+    outputs=("L", "info"), differentiable=(True, False), structure="matrices", autocast="float32", out_dtype="c_types"
+)
 def linalg_cholesky_ex(grad: Tensor, A: Tensor, upper: bool, *, L: Tensor) -> Pullback:
     return wrt(A=F.cholesky_back(grad, L, upper))
 
@@ -15,7 +17,7 @@ def linalg_cholesky_ex_tangent(A_tangent: Tensor, upper: bool, *, L: Tensor) -> 
     return (F.cholesky_forward(A_tangent, L, upper), None)
 
 
-@general(structure="matrices")
+@general(structure="matrices", autocast="float32")
 def cholesky(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.cholesky_back(grad, result, upper))
 
@@ -25,24 +27,24 @@ def cholesky_tangent(input_tangent: Tensor, upper: bool, *, result: Tensor) -> T
     return F.cholesky_forward(input_tangent, result, upper)
 
 
-@general(outputs=("Q", "R"), structure="matrices")
+@general(outputs=("Q", "R"), structure="matrices", autocast="float32", out_dtype="c_types")
 def linalg_qr(grad_Q: Tensor, grad_R: Tensor, A: Tensor, mode: str, *, Q: Tensor, R: Tensor) -> Pullback:
     return wrt(A=F.qr_back(grad_Q, grad_R, Q, R, mode))
 
 
-@general(outputs=("a", "tau"), structure="matrices")
+@general(outputs=("a", "tau"), structure="matrices", autocast="float32")
 def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
     return wrt(input=not_implemented("geqrf"))
 
 
-@general(outputs=("U", "S", "Vh"), structure="matrices", shows="full_matrices")
+@general(outputs=("U", "S", "Vh"), structure="matrices", shows="full_matrices", autocast="float32", out_dtype="c_types")
 def linalg_svd(
     grad_U: Tensor, grad_S: Tensor, grad_Vh: Tensor, A: Tensor, *, U: Tensor, S: Tensor, Vh: Tensor
 ) -> Pullback:
     return wrt(A=F.svd_back(grad_U, grad_S, grad_Vh, U, S, Vh))
 
 
-@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices")
+@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32", out_dtype="c_types")
 def linalg_eigh(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:
@@ -54,7 +56,7 @@ def linalg_eigh_tangent(A_tangent: Tensor, *, eigenvalues: Tensor, eigenvectors:
     return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
 
 
-@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices")
+@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32")
 def linalg_eig(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:

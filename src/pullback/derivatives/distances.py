@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, multilinear, non_differentiable, wrt
 
 
-@general(node="CdistBackward0", public="cdist", out=False, structure="leading")
+@general(node="CdistBackward0", public="cdist", out=False, structure="leading", profiled="_cdist_forward")
 def cdist_forward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, *, result: Tensor) -> Pullback:
     return wrt(
         x1=F.cdist_back(grad, x1, x2, p, result),

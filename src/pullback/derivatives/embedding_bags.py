@@ -7,7 +7,7 @@ from pullback.rules import F, Pullback, Tensor, general, linear, wrt
 
 @general(
     node="EmbeddingBagBackward0", outputs=("result", "owner", "factors", "sizes", "chosen"),
-    differentiable=(True, False, False, False, False), out=False,
+    differentiable=(True, False, False, False, False), out=False,profiled="_embedding_bag"
 )  # fmt: skip
 def embedding_bag_forward(
     grad: Tensor, weight: Tensor, indices: Tensor, per_sample_weights: Tensor, mode: int, padding_idx: int,

@@ -55,7 +55,7 @@ def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))")
+@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))", out_dtype="for_input")
 def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
@@ -65,7 +65,7 @@ def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
     return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
 
 
-@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))")
+@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))", out_dtype="for_input")
 def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
@@ -75,18 +75,18 @@ def amin_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
     return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
 
 
-@general(outputs=("min", "max"))
+@general(outputs=("min", "max"), out_dtype="c_types")
 def aminmax(
     grad_min: Tensor, grad_max: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, min: Tensor, max: Tensor
 ) -> Pullback:
     return wrt(input=F.aminmax_grad(grad_min, grad_max, input, min, max, dim, keepdim))
 
 
-@non_differentiable
+@non_differentiable(out_dtype="c_types")
 def argmax(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(out_dtype="c_types")
 def argmin(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 

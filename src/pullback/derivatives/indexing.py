@@ -39,27 +39,27 @@ def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback
     return wrt(input=F.index_back(grad, input.shape, indices, dims))
 
 
-@linear(backward="wrt(input=index_select_back(grad, dim, index, input.shape))")
+@linear(backward="wrt(input=index_select_back(grad, dim, index, input.shape))", out_dtype="same_scalar_type")
 def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.index_select_back(grad, input.shape, dim, index))
 
 
-@linear(backward="wrt(input=gather_back(grad, dim, index, input.shape))")
+@linear(backward="wrt(input=gather_back(grad, dim, index, input.shape))", out_dtype="c_types")
 def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
 
 
-@linear
+@linear(out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {0} and out.dtype = {1}")
 def take(grad: Tensor, input: Tensor, index: Tensor) -> Pullback:
     return wrt(input=F.take_back(grad, input.shape, index))
 
 
-@linear
+@linear(out_dtype="same_scalar_type")
 def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
     return wrt(input=F.masked_select_back(grad, input.shape, mask))
 
 
-@non_differentiable
+@non_differentiable(out_dtype="nonzero: Expected out tensor to have scalar type {0} but got scalar type {1}")
 def nonzero(input: Tensor) -> None: ...
 
 

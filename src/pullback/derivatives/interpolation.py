@@ -28,7 +28,7 @@ def adaptive_avg_pool2d(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-2:], "area", False, None), input))
 
 
-@linear(node="AdaptiveAvgPool3DBackward0", out=False, structure="leading")
+@linear(node="AdaptiveAvgPool3DBackward0", out=False, structure="leading", autocast="float32")
 def adaptive_avg_pool3d(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-3:], "area", False, None), input))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pullback.rules import Arrays, Dim, F, Pullback, Shape, Tensor, linear, wrt
 
 
-@linear(promote="common")
+@linear(promote="common", autocast="widest")
 def cat(grad: Tensor, tensors: Arrays, dim: int) -> Pullback:
     return wrt(tensors=F.cat_back(grad, tensors.shape, tensors.dtype, dim))
 
 
-@linear(promote="common")
+@linear(promote="common", autocast="widest")
 def stack(grad: Tensor, tensors: Arrays, dim: int) -> Pullback:
     return wrt(tensors=F.stack_back(grad, tensors.dtype, dim))
 

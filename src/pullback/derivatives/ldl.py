@@ -5,11 +5,13 @@ from __future__ import annotations
 from pullback.rules import Pullback, Tensor, general, not_implemented, wrt
 
 
-@general(outputs=("LD", "pivots", "info"), differentiable=(True, False, False), structure="matrices")
+@general(
+    outputs=("LD", "pivots", "info"), differentiable=(True, False, False), structure="matrices", out_dtype="c_types"
+)
 def linalg_ldl_factor_ex(grad: Tensor, A: Tensor) -> Pullback:
     return wrt(A=not_implemented("aten::linalg_ldl_factor_ex"))
 
 
-@general(structure="matrices", vectors=("pivots",))
+@general(structure="matrices", vectors=("pivots",), out_dtype="c_types")
 def linalg_ldl_solve(grad: Tensor, LD: Tensor, B: Tensor) -> Pullback:
     return wrt(LD=not_implemented("aten::linalg_ldl_solve"), B=not_implemented("aten::linalg_ldl_solve"))

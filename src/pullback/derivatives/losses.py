@@ -7,7 +7,8 @@ from pullback.rules import F, Pullback, Tensor, general, linear, non_differentia
 
 @general(
     backward="wrt(input=mse_loss_backward(grad, input, target, reduction), "
-    "target=mse_loss_backward(grad, target, input, reduction))"
+    "target=mse_loss_backward(grad, target, input, reduction))",
+    autocast="float32",
 )
 def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(
@@ -17,7 +18,8 @@ def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pul
 
 @general(
     backward="wrt(input=smooth_l1_loss_backward(grad, input, target, reduction, beta), "
-    "target=smooth_l1_loss_backward(grad, target, input, reduction, beta))"
+    "target=smooth_l1_loss_backward(grad, target, input, reduction, beta))",
+    autocast="float32",
 )
 def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Pullback:
     return wrt(
@@ -28,7 +30,8 @@ def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, 
 
 @general(
     backward="wrt(input=huber_loss_backward(grad, input, target, reduction, delta), "
-    "target=huber_loss_backward(grad, target, input, reduction, delta))"
+    "target=huber_loss_backward(grad, target, input, reduction, delta))",
+    autocast="float32",
 )
 def huber_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float) -> Pullback:
     return wrt(
@@ -37,14 +40,15 @@ def huber_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, delt
     )
 
 
-@general
+@general(autocast="float32")
 def soft_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(input=F.soft_margin_loss_grad(grad, input, target, reduction))
 
 
 @general(
     backward="wrt(input=binary_cross_entropy_backward(grad, input, target, weight, reduction), "
-    "target=binary_cross_entropy_grad_target(grad, input, weight, reduction))"
+    "target=binary_cross_entropy_grad_target(grad, input, weight, reduction))",
+    autocast="float32",
 )
 def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int) -> Pullback:
     return wrt(
@@ -55,7 +59,8 @@ def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Te
 
 @general(
     backward="wrt(input=logits_back(grad, input, target, weight, pos_weight, reduction), "
-    "target=logits_grad_target(grad, input, target, weight, pos_weight, reduction))"
+    "target=logits_grad_target(grad, input, target, weight, pos_weight, reduction))",
+    autocast="float32",
 )
 def binary_cross_entropy_with_logits(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, pos_weight: Tensor, reduction: int
@@ -66,7 +71,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@general
+@general(autocast="float32")
 def multi_margin_loss(
     grad: Tensor, input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor, reduction: int
 ) -> Pullback:
@@ -77,7 +82,7 @@ def multi_margin_loss(
 def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor) -> None: ...
 
 
-@general
+@general(autocast="float32")
 def multilabel_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(input=F.multilabel_margin_loss_grad(grad, input, target, reduction))
 
@@ -86,7 +91,7 @@ def multilabel_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reductio
 def multilabel_margin_weights(input: Tensor, target: Tensor) -> None: ...
 
 
-@general(out=False)
+@general(out=False, autocast="float32")
 def ctc_loss(
     grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
     zero_infinity: bool, *, result: Tensor,
@@ -105,6 +110,7 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
     aten="nll_loss_forward(input, target, weight, reduction, ignore_index)",
     backward="nll_loss_backward(grad, input, target, weight, reduction, ignore_index, "
     "total_weight(target, weight, ignore_index, input.dtype))",
+    autocast="float32",
 )
 def nll_loss(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
@@ -112,7 +118,7 @@ def nll_loss(
     return wrt(input=F.tied_to(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
 
 
-@linear(node="NllLoss2DBackward0")
+@linear(node="NllLoss2DBackward0", autocast="float32")
 def nll_loss2d(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:

@@ -5,17 +5,35 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, linear, wrt
 
 
-@general(outputs=("LU", "pivots", "info"), differentiable=(True, False, False), structure="matrices", shows="pivot")
+@general(
+    outputs=("LU", "pivots", "info"),
+    differentiable=(True, False, False),
+    structure="matrices",
+    shows="pivot",
+    out_dtype="c_types",
+)
 def linalg_lu_factor_ex(grad: Tensor, A: Tensor, *, LU: Tensor, pivots: Tensor) -> Pullback:
     return wrt(A=F.lu_factor_back(grad, LU, pivots))
 
 
-@general(outputs=("P", "L", "U"), differentiable=(False, True, True), structure="matrices", shows="pivot")
+@general(
+    outputs=("P", "L", "U"),
+    differentiable=(False, True, True),
+    structure="matrices",
+    shows="pivot",
+    out_dtype="c_types",
+)
 def linalg_lu(grad_L: Tensor, grad_U: Tensor, A: Tensor, *, P: Tensor, L: Tensor, U: Tensor) -> Pullback:
     return wrt(A=F.matmul(P, F.lu_back(grad_L, grad_U, L, U)))
 
 
-@general(outputs=("P", "L", "U"), differentiable=(False, True, True), structure="matrices", vectors=("LU_pivots",))
+@general(
+    outputs=("P", "L", "U"),
+    differentiable=(False, True, True),
+    structure="matrices",
+    vectors=("LU_pivots",),
+    out_dtype="c_types",
+)
 def lu_unpack(grad_L: Tensor, grad_U: Tensor, LU_data: Tensor, unpack_data: bool) -> Pullback:
     return wrt(LU_data=F.lu_unpack_back(grad_L, grad_U, LU_data.shape, unpack_data))
 
@@ -25,7 +43,7 @@ def permute_rows(grad: Tensor, input: Tensor, pivots: Tensor, inverse: bool) -> 
     return wrt(input=F.sum_to(F.permute_rows(grad, pivots, not inverse), input.shape))
 
 
-@general(structure="matrices", vectors=("pivots",))
+@general(structure="matrices", vectors=("pivots",), out_dtype="c_types")
 def linalg_lu_solve(
     grad: Tensor, LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool, *, result: Tensor
 ) -> Pullback:

@@ -15,7 +15,7 @@ def masked_fill_tangent(mask: Tensor, input_tangent: Tensor) -> Tensor:
     return F.masked_fill(input_tangent, mask, 0)
 
 
-@linear(in_place=True, node="MaskedFillBackward1", out=False)
+@linear(in_place=True, node="MaskedFillBackward1", out=False, profiled="masked_fill")
 def masked_fill_tensor(grad: Tensor, input: Tensor, mask: Tensor, value: Tensor) -> Pullback:
     return wrt(
         input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),
@@ -44,7 +44,7 @@ def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: in
     )
 
 
-@linear
+@linear(out_dtype="c_types")
 def slice_scatter(
     grad: Tensor, input: Tensor, src: Tensor, dim: Dim, start: int | None, end: int | None, step: int
 ) -> Pullback:
@@ -89,12 +89,12 @@ def refill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
-@linear(node="FillBackward1", out=False)
+@linear(node="FillBackward1", out=False, profiled="fill_")
 def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 
-@linear(in_place=True, node="FillBackward3", out=False)
+@linear(in_place=True, node="FillBackward3", out=False, profiled="fill")
 def refill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 

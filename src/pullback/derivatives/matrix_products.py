@@ -5,27 +5,38 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, multilinear, tangent, wrt
 
 
-@multilinear(backward="wrt(mat2=mm_back_second(grad, input, mat2), input=mm_back_first(grad, input, mat2))")
+@multilinear(
+    backward="wrt(mat2=mm_back_second(grad, input, mat2), input=mm_back_first(grad, input, mat2))",
+    autocast="lower",
+    out_dtype="c_types",
+)
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
 
 
-@multilinear(backward="wrt(mat2=bmm(conj(transpose(input, 1, 2)), grad), input=bmm(grad, conj(transpose(mat2, 1, 2))))")
+@multilinear(
+    backward="wrt(mat2=bmm(conj(transpose(input, 1, 2)), grad), input=bmm(grad, conj(transpose(mat2, 1, 2))))",
+    autocast="lower",
+    out_dtype="c_types",
+)
 def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad))
 
 
-@multilinear(backward="wrt(input=mul(view(grad, (grad.shape[0], 1)), conj(vec)), vec=mv(conj(t(input)), grad))")
+@multilinear(
+    backward="wrt(input=mul(view(grad, (grad.shape[0], 1)), conj(vec)), vec=mv(conj(t(input)), grad))",
+    out_dtype="addmv input tensors must have the same dtype, but got {1}, {0}, and {0}",
+)
 def mv(grad: Tensor, input: Tensor, vec: Tensor) -> Pullback:
     return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.transpose(input, 0, 1)), grad))
 
 
-@multilinear
+@multilinear(out_dtype="for_dot")
 def dot(grad: Tensor, input: Tensor, tensor: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(tensor), tensor=grad * F.conj(input))
 
 
-@general
+@general(out_dtype="for_dot")
 def vdot(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.conj(grad) * other, other=grad * input)
 
@@ -45,22 +56,30 @@ def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     )
 
 
-@multilinear(node="UnsafeViewBackward0", parts="matmul_steps(input, other)", fused="matmul_node")
+@multilinear(
+    node="UnsafeViewBackward0",
+    parts="matmul_steps(input, other)",
+    fused="matmul_node",
+    autocast="lower",
+    profiled="matmul",
+)
 def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
-@multilinear(node="CloneBackward0", parts="matmul_steps(input, other)", fused="matmul_node")
+@multilinear(
+    node="CloneBackward0", parts="matmul_steps(input, other)", fused="matmul_node", autocast="lower", profiled="matmul"
+)
 def matmul_flipped(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
-@linear
+@linear(autocast="float32")
 def trace(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.trace_back(grad, input.shape))
 
 
-@multilinear
+@multilinear(out_dtype="c_types")
 def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullback:
     return wrt(
         input=F.sum_to(F.linalg_cross(F.conj(other), grad, dim=dim), input.shape),
@@ -72,6 +91,8 @@ def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullba
     in_place=True,
     backward="wrt(mat1=mm_back_first(grad, mat1, mat2, alpha), mat2=mm_back_second(grad, mat1, mat2, alpha), "
     "input=sum_to(scaled_by(grad, beta) if beta != 1 else grad, input.shape))",
+    autocast="lower",
+    out_dtype="c_types",
 )
 def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     # The sum of a bias is that of a linear layer, to the bit: a layer may be recorded as either.
@@ -92,7 +113,7 @@ def addmm_tangent(
     return F.addmm(input_tangent, mat1_tangent, mat2, beta=beta, alpha=alpha) + F.mm(mat1, mat2_tangent) * alpha
 
 
-@general(in_place=True)
+@general(in_place=True, out_dtype="c_types")
 def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -122,7 +143,7 @@ def addr(grad: Tensor, input: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, 
     )
 
 
-@general(in_place=True)
+@general(in_place=True, autocast="lower", out_dtype="c_types")
 def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -142,7 +163,7 @@ def baddbmm_tangent(
     )
 
 
-@general(in_place=True)
+@general(in_place=True, autocast="lower", out_dtype="self and mat2 must have the same dtype, but got {1} and {0}")
 def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -158,6 +179,7 @@ def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Sc
     edges=("bias", "input", "weight"),
     parts="linear_steps(input, weight, bias)",
     fused="linear_node",
+    autocast="lower",
 )
 def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -178,6 +200,7 @@ def linear_bias_tangent(
     edges=("bias", "input", "weight"),
     parts="linear_steps(input, weight, bias)",
     fused="linear_node",
+    autocast="lower",
 )
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -198,6 +221,7 @@ def linear_bias_folded_tangent(
     edges=("bias", "input", "weight"),
     fused="linear_node",
     parts="linear_steps(input, weight, bias, fold=False)",
+    autocast="lower",
 )
 def linear_bias_added(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -214,11 +238,23 @@ def linear_bias_added_tangent(
     return F.linear_bias_added(input_tangent, weight, bias_tangent) + F.linear_product_folded(input, weight_tangent)
 
 
-@multilinear(node="MmBackward0", parts="linear_steps(input, weight, None)", fused="linear_node")
+@multilinear(
+    node="MmBackward0",
+    parts="linear_steps(input, weight, None)",
+    fused="linear_node",
+    autocast="lower",
+    profiled="linear",
+)
 def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))
 
 
-@multilinear(node="UnsafeViewBackward0", parts="linear_steps(input, weight, None)", fused="linear_node")
+@multilinear(
+    node="UnsafeViewBackward0",
+    parts="linear_steps(input, weight, None)",
+    fused="linear_node",
+    autocast="lower",
+    profiled="linear",
+)
 def linear_product_folded(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))

@@ -24,7 +24,7 @@ def native_layer_norm(
 
 @general(
     node="NativeBatchNormBackward0", outputs=("result", "mean", "rstd", "variance"),
-    differentiable=(True, False, False, False), out=False,
+    differentiable=(True, False, False, False), out=False,profiled="native_batch_norm"
 )  # fmt: skip
 def batch_norm_training(
     grad: Tensor, input: Tensor, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
@@ -33,7 +33,7 @@ def batch_norm_training(
     return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
-@general(node="NativeBatchNormBackward0", public="batch_norm", out=False)
+@general(node="NativeBatchNormBackward0", public="batch_norm", out=False, profiled="native_batch_norm")
 def batch_norm_evaluation(
     grad: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, eps: float
 ) -> Pullback:
@@ -52,7 +52,7 @@ def native_group_norm(
     return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
-@general(node="MulBackward0", out=False)
+@general(node="MulBackward0", out=False, profiled="rms_norm")
 def rms_norm_fused(grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None) -> Pullback:
     pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
     return wrt(input=pair[0], weight=pair[1])

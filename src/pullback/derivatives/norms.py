@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, elementwise, general, wrt
 
 
-@general(backward="wrt(input=norm_back(grad, input, ord, result, dim, keepdim))")
+@general(backward="wrt(input=norm_back(grad, input, ord, result, dim, keepdim))", out_dtype="c_types")
 def linalg_vector_norm(
     grad: Tensor, input: Tensor, ord: Scalar, dim: Dims, keepdim: bool, *, result: Tensor
 ) -> Pullback:
@@ -51,6 +51,6 @@ def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tenso
     )
 
 
-@general(in_place=True, structure="general")
+@general(in_place=True, structure="general", out_dtype="c_types")
 def renorm(grad: Tensor, input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Pullback:
     return wrt(input=F.renorm_grad(grad, input, p, dim, maxnorm))

@@ -20,6 +20,7 @@ def constant_pad_nd_tangent(input_tangent: Tensor, pad: Shape) -> Tensor:
     out=False,
     structure="leading",
     backward="reflection_pad1d_backward(grad, input, padding)",
+    autocast="float32",
 )
 def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
@@ -30,6 +31,7 @@ def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     out=False,
     structure="leading",
     backward="replication_pad1d_backward(grad, input, padding)",
+    autocast="float32",
 )
 def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
@@ -40,6 +42,7 @@ def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     out=False,
     structure="leading",
     backward="reflection_pad2d_backward(grad, input, padding)",
+    autocast="float32",
 )
 def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
@@ -50,6 +53,7 @@ def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     out=False,
     structure="leading",
     backward="replication_pad2d_backward(grad, input, padding)",
+    autocast="float32",
 )
 def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
@@ -70,6 +74,7 @@ def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     out=False,
     structure="leading",
     backward="replication_pad3d_backward(grad, input, padding)",
+    autocast="float32",
 )
 def replication_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))

@@ -29,6 +29,7 @@ def max_pool2d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
     out=False,
     structure="leading",
     shows="kernel_size stride padding dilation ceil_mode",
+    autocast="float32",
 )
 def max_pool3d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
@@ -55,6 +56,7 @@ def take_from_planes(grad: Tensor, input: Tensor, indices: Tensor, dims: int) ->
     structure="leading",
     backward="avg_pool2d_backward(grad, input, kernel_size, stride, padding, ceil_mode, count_include_pad, "
     "divisor_override)",
+    out_dtype="c_types",
 )
 def avg_pool2d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
@@ -70,7 +72,7 @@ def avg_pool2d(
     )
 
 
-@linear(node="AvgPool3DBackward0", out=False, structure="leading")
+@linear(node="AvgPool3DBackward0", out=False, structure="leading", autocast="float32", out_dtype="c_types")
 def avg_pool3d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,

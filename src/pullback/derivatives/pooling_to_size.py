@@ -27,6 +27,7 @@ def adaptive_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     differentiable=(True, False),
     out=False,
     structure="leading",
+    autocast="float32",
 )
 def adaptive_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
@@ -44,6 +45,7 @@ def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     out=False,
     structure="samples",
     shows="kernel_size output_size",
+    autocast="float32",
 )
 def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
@@ -61,6 +63,7 @@ def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     out=False,
     structure="samples",
     shows="kernel_size output_size",
+    autocast="float32",
 )
 def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
@@ -71,11 +74,11 @@ def fractional_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     return (F.take_from_planes(input_tangent, indices, 3), None)
 
 
-@linear(node="MaxUnpool2DBackward0", out=False, structure="leading")
+@linear(node="MaxUnpool2DBackward0", out=False, structure="leading", autocast="float32")
 def max_unpool2d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
     return wrt(input=F.take_from_planes(grad, indices, 2))
 
 
-@linear(node="MaxUnpool3DBackward0", out=False, structure="leading")
+@linear(node="MaxUnpool3DBackward0", out=False, structure="leading", autocast="float32")
 def max_unpool3d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
     return wrt(input=F.take_from_planes(grad, indices, 3))

@@ -25,12 +25,12 @@ def repeat(grad: Tensor, input: Tensor, repeats: Shape) -> Pullback:
     return wrt(input=F.repeat_back(grad, input.shape, repeats))
 
 
-@linear(in_place=True)
+@linear(in_place=True, out_dtype="c_types")
 def tril(grad: Tensor, input: Tensor, diagonal: int) -> Pullback:
     return wrt(input=F.tril(grad, diagonal))
 
 
-@linear(in_place=True)
+@linear(in_place=True, out_dtype="c_types")
 def triu(grad: Tensor, input: Tensor, diagonal: int) -> Pullback:
     return wrt(input=F.triu(grad, diagonal))
 

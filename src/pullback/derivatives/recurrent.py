@@ -10,7 +10,7 @@ from pullback.rules import F, Pullback, Tensor, general, wrt
 @general(
     node="MkldnnRnnLayerBackward0", outputs=("output", "hidden", "cell", "gates", "hidden_before", "cell_before"),
     differentiable=(True, True, True, False, False, False), out=False,
-    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0", "c0"),
+    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0", "c0"),autocast="lower", profiled="lstm"
 )  # fmt: skip
 def lstm_layer(
     grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, input: Tensor, h0: Tensor, c0: Tensor,
@@ -29,7 +29,7 @@ def lstm_layer(
 
 @general(
     node="StackBackward0", outputs=("output", "hidden", "gates", "recurrent_n", "hidden_before"),
-    differentiable=(True, True, False, False, False), out=False,
+    differentiable=(True, True, False, False, False), out=False,autocast="stepwise", profiled="gru"
 )  # fmt: skip
 def gru_layer(
     grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,
@@ -44,7 +44,11 @@ def gru_layer(
 
 
 @general(
-    node="StackBackward0", outputs=("output", "hidden", "hidden_before"), differentiable=(True, True, False), out=False
+    node="StackBackward0",
+    outputs=("output", "hidden", "hidden_before"),
+    differentiable=(True, True, False),
+    out=False,
+    autocast="stepwise",
 )
 def rnn_layer(
     grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,

@@ -10,7 +10,7 @@ def sum_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
 
-@linear(node="SumBackward1")
+@linear(node="SumBackward1", out_dtype="c_types")
 def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
@@ -25,17 +25,17 @@ def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
 
-@general(node="ProdBackward0", public="prod")
+@general(node="ProdBackward0", public="prod", autocast="float32")
 def prod_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.prod_all_grad(grad, input, result))
 
 
-@general(node="ProdBackward1")
+@general(node="ProdBackward1", autocast="float32", out_dtype="c_types")
 def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.prod_grad(grad, input, result, dim, keepdim))
 
 
-@general
+@general(out_dtype="c_types")
 def nansum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim) * F.not_nan(input))
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, tangent, wrt
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
 def floor(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
 def ceil(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
 def trunc(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
 def round(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
@@ -30,17 +30,17 @@ def round_decimals(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="found")
 def frac(grad: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
 def sign(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@non_differentiable(structure="elementwise")
+@non_differentiable(structure="elementwise", out_dtype="not_bool")
 def signbit(input: Tensor) -> None: ...
 
 
@@ -59,7 +59,11 @@ def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.drop_where(input == other, grad), other=F.zeros_of(grad))
 
 
-@elementwise(outputs=("mantissa", "exponent"), differentiable=(True, False))
+@elementwise(
+    outputs=("mantissa", "exponent"),
+    differentiable=(True, False),
+    out_dtype="torch.frexp() expects mantissa to have dtype {0} but got {1}",
+)
 def frexp(grad: Tensor, *, exponent: Tensor) -> Pullback:
     return wrt(input=grad / F.exp2_of(exponent, grad))
 
@@ -74,7 +78,7 @@ def ldexp(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pull
     return wrt(input=grad * F.conj(F.exp2(other)), other=grad * F.conj(result * 0.6931471805599453))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, out_dtype="heaviside is not yet implemented for tensors with different dtypes: {0} and {1}")
 def heaviside(grad: Tensor, input: Tensor, values: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::heaviside"), values=not_implemented("aten::heaviside"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Tensor, general, linear, tangent, wrt
 
 
-@linear(in_place=True, backward="wrt(input=cumsum_back(grad, dim))")
+@linear(in_place=True, backward="wrt(input=cumsum_back(grad, dim))", out_dtype="c_types")
 def cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reversed_cumsum(F.to_dtype(grad, input.dtype), dim))
 
@@ -15,7 +15,7 @@ def reversed_cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.cumsum(grad, dim))
 
 
-@general(in_place=True)
+@general(in_place=True, out_dtype="c_types")
 def cumprod(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.cumprod_grad(F.to_dtype(grad, input.dtype), input, dim))
 
@@ -40,6 +40,6 @@ def cummin_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tenso
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general
+@general(out_dtype="scalar_type")
 def logcumsumexp(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.logcumsumexp_grad(grad, input, result, dim))

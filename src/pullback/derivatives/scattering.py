@@ -26,7 +26,7 @@ def index_put(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values:
     )
 
 
-@linear(in_place=True)
+@linear(in_place=True, out_dtype="c_types")
 def scatter(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
     return wrt(
         input=F.scatter_value(grad, dim, index, 0),
@@ -39,7 +39,7 @@ def scatter_value(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: S
     return wrt(input=F.scatter_value(grad, dim, index, 0))
 
 
-@linear(in_place=True)
+@linear(in_place=True, out_dtype="c_types")
 def scatter_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
     return wrt(input=grad, src=F.pad_to(F.gather(grad, dim, index), src.shape))
 
@@ -49,7 +49,7 @@ def pad_to(grad: Tensor, input: Tensor, shape: Shape) -> Pullback:
     return wrt(input=F.low_corner(grad, input.shape))
 
 
-@general(in_place=True)
+@general(in_place=True, out_dtype="c_types")
 def scatter_reduce(
     grad: Tensor,
     input: Tensor,
@@ -67,12 +67,12 @@ def scatter_reduce(
     )
 
 
-@linear(in_place=True)
+@linear(in_place=True, out_dtype="c_types")
 def index_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, source=F.index_add_back_source(grad, dim, index, source.shape, alpha))
 
 
-@linear(in_place=True)
+@linear(in_place=True, autocast="widest", out_dtype="c_types")
 def index_copy(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),
@@ -95,7 +95,7 @@ def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, valu
     )
 
 
-@general(in_place=True)
+@general(in_place=True, out_dtype="c_types")
 def index_reduce(
     grad: Tensor,
     input: Tensor,

@@ -21,5 +21,5 @@ def unique_consecutive(grad: Tensor, input: Tensor) -> Pullback:
 def bincount(input: Tensor) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(out_dtype="histogram")
 def histc(input: Tensor) -> None: ...

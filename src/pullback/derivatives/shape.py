@@ -12,7 +12,7 @@ def clone(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0", out=False, structure="elementwise")
+@linear(node="ToCopyBackward0", out=False, structure="elementwise", profiled="clone")
 def copy_to(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
@@ -135,6 +135,6 @@ def view_as_real(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.complex_from_pairs(grad))
 
 
-@linear(view="replay")
+@linear(view="replay", autocast="float32")
 def view_as_complex(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.pairs_from_complex(grad))

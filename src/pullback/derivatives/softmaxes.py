@@ -5,12 +5,20 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, self_adjoint, tangent, wrt
 
 
-@self_adjoint(aten="_softmax(input, dim, False)", backward="_softmax_backward_data(grad, result, dim, result.dtype)")
+@self_adjoint(
+    aten="_softmax(input, dim, False)",
+    backward="_softmax_backward_data(grad, result, dim, result.dtype)",
+    out_dtype="c_types",
+)
 def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.softmax_grad(grad, result, dim))
 
 
-@general(aten="_log_softmax(input, dim, False)", backward="_log_softmax_backward_data(grad, result, dim, result.dtype)")
+@general(
+    aten="_log_softmax(input, dim, False)",
+    backward="_log_softmax_backward_data(grad, result, dim, result.dtype)",
+    out_dtype="c_types",
+)
 def log_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.log_softmax_grad(grad, result, dim))
 

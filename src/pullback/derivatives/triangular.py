@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, wrt
 
 
-@general(structure="matrices")
+@general(structure="matrices", out_dtype="scalar_type")
 def linalg_solve_triangular(
     grad: Tensor, A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, *, result: Tensor
 ) -> Pullback:
@@ -16,7 +16,7 @@ def linalg_solve_triangular(
     )
 
 
-@general(outputs=("solution", "cloned_coefficient"), structure="matrices")
+@general(outputs=("solution", "cloned_coefficient"), structure="matrices", autocast="float32", out_dtype="c_types")
 def triangular_solve(
     grad_solution: Tensor, grad_cloned_coefficient: Tensor, input: Tensor, A: Tensor, upper: bool, transpose: bool,
     unitriangular: bool, *, solution: Tensor,

@@ -14,6 +14,7 @@ from pullback.backend.dtype import (
     scalar_type_name,
     uint8,
 )
+from pullback.facts import declare
 from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction, _refuse_cast
 from pullback.graph.history import refuse_history
 from pullback.graph.tangents import levels_of
@@ -89,6 +90,7 @@ def _check_target(input: Any, target: Any, weight: Any) -> None:
 
 
 @taken_whole
+@declare(autocast="float32")
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,

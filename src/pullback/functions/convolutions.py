@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.errors import not_a_tensor, wrong_type
+from pullback.facts import declare
 from pullback.functions.memory_formats import in_format_of
 from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_int, as_shape
@@ -83,6 +84,7 @@ def convolution(
 
 
 @taken_whole
+@declare(autocast="lower")
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolve (T, B, C) with (K, C, C_out)."""
     sequence = G.permute(input, (1, 2, 0))

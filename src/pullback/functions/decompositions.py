@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.graph.in_place import write_out
 from pullback.kernels.decompositions import check_cholesky
 from pullback.modes.interception import interceptable, structured
@@ -15,6 +16,7 @@ from pullback.tensor.tensor import Tensor
 
 @structured("matrices")
 @interceptable
+@declare(autocast="float32", out_dtype="c_types")
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L of A = L L^H, or its adjoint.
 
@@ -43,6 +45,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return named_results("linalg_qr", G.linalg_qr, A, mode, out=out)
 
 
+@declare(autocast="float32")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """As `linalg.qr`, under the older name."""
     return named_results("qr", G.linalg_qr, input, "reduced" if some else "complete", out=out)
@@ -63,12 +66,14 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     return named_results("linalg_svd", G.linalg_svd, A, full_matrices, driver=driver, out=out)
 
 
+@declare(autocast="float32", out_dtype="c_types")
 def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, in descending order."""
     result = G.linalg_svd(A, False, driver=driver)[1] if _is_differentiated(A) else G.singular_values(A)
     return result if out is None else write_out("linalg_svdvals", out, result)
 
 
+@declare(autocast="float32", out_dtype="c_types")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V of A = U diag(S) V^H."""
     if input._array.ndim < 2:
@@ -107,6 +112,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     return named_results("linalg_eigh", G.linalg_eigh, A, UPLO, out=out)
 
 
+@declare(autocast="float32", out_dtype="c_types")
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     result = G.linalg_eigh(A, UPLO)[0] if _is_differentiated(A) else G.hermitian_eigenvalues(A, UPLO)
@@ -118,6 +124,7 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
     return named_results("linalg_eig", G.linalg_eig, A, out=out)
 
 
+@declare(autocast="float32")
 def linalg_eigvals(A: Tensor, *, out: Any = None) -> Tensor:
     """The eigenvalues of a square matrix, always complex."""
     result = G.linalg_eig(A)[0] if _is_differentiated(A) else G.eigenvalues(A)
@@ -137,6 +144,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 @structured("matrices")
 @interceptable
+@declare(out_dtype="c_types")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U in one matrix, and the pivots."""
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
@@ -175,6 +183,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 
 @structured("matrices")
 @interceptable
+@declare(out_dtype="c_types")
 def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """The factors of A = L D L^T (or L D L^H) in one matrix, and the pivots. Needs SciPy."""
     LD, pivots, _ = G.linalg_ldl_factor_ex(A, hermitian=hermitian)
@@ -190,6 +199,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     )
 
 
+@declare(autocast="float32")
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.householder_product`, under the older name."""
     return G.linalg_householder_product(input, input2, out=out)

@@ -7,12 +7,14 @@ import math
 import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.facts import declare
 from pullback.kernels.distances import joint_shape
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
 
 @taken_whole
+@declare(autocast="float32")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distances of each row of (*, P, M) from each of (*, R, M).
 

@@ -8,12 +8,14 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.creation import full, ones_like, zeros_like
+from pullback.facts import declare
 from pullback.functions.losses import _reduce, _reduction
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
 
 @taken_whole
+@declare(autocast="float32")
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -29,6 +31,7 @@ def hinge_embedding_loss(
 
 
 @taken_whole
+@declare(autocast="float32")
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -48,6 +51,7 @@ def _ranking(input1: Any, input2: Any, target: Any, margin: float) -> Any:
 
 
 @taken_whole
+@declare(autocast="float32")
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -77,6 +81,7 @@ def cosine_embedding_loss(
 
 
 @taken_whole
+@declare(autocast="float32")
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import complex128, dtype, float64, scalar_type_name
+from pullback.facts import declare
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.overwriting import overwrite
@@ -67,6 +68,7 @@ def _double_precision(*values: Any) -> dtype:
     return complex128 if True in found else float64
 
 
+@declare(out_dtype="the output given to float_power has dtype {1} but the operation's result requires dtype {0}")
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise to a power in double precision."""
     wide = _double_precision(input, exponent)

@@ -8,6 +8,7 @@ import pullback.generated as G
 from pullback.backend.dtype import complex_of, default_float, is_float_or_complex, scalar_type_name
 from pullback.creation.options import dtype_option, finish
 from pullback.errors import dim_out_of_range
+from pullback.facts import declare
 from pullback.graph.in_place import write_out
 from pullback.kernels.fft import fft_frequencies
 from pullback.tensor.tensor import Tensor
@@ -16,6 +17,7 @@ _FORWARD = {None: "none", "backward": "none", "ortho": "sqrt", "forward": "count
 _INVERSE = {None: "count", "backward": "count", "ortho": "sqrt", "forward": "none"}
 
 
+@declare(autocast="float32")
 def fft_fft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
@@ -29,6 +31,7 @@ def fft_fft(
     return _finish("fft_fft", out, _transform(input, n, dim, norm, forward=True))
 
 
+@declare(autocast="float32")
 def fft_ifft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
@@ -37,6 +40,7 @@ def fft_ifft(
     return _finish("fft_ifft", out, _transform(input, n, dim, norm, forward=False))
 
 
+@declare(autocast="float32")
 def fft_rfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
@@ -50,6 +54,7 @@ def fft_rfft(
     return _finish("fft_rfft", out, _to_half("rfft", input, n, dim, _scale(_FORWARD, norm)))
 
 
+@declare(autocast="float32")
 def fft_ihfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
@@ -59,6 +64,7 @@ def fft_ihfft(
     return _finish("fft_ihfft", out, G.conjugated(half))
 
 
+@declare(autocast="float32")
 def fft_irfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
@@ -67,6 +73,7 @@ def fft_irfft(
     return _finish("fft_irfft", out, _from_half(input, n, dim, _scale(_INVERSE, norm), conjugate=False))
 
 
+@declare(autocast="float32")
 def fft_hfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:

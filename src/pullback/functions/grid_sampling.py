@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.tensor.tensor import Tensor
 
 
+@declare(autocast="float32")
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import int64, type_name
+from pullback.facts import declare
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage
 from pullback.graph.in_place import write_out
@@ -78,6 +79,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 @interceptable
+@declare(out_dtype="Expected result to be of dtype uint64, but got {1}")
 def hash_tensor(
     input: Tensor,
     dim: Any = (),

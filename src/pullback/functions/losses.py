@@ -16,6 +16,7 @@ from pullback.backend.dtype import (
     scalar_type_name,
 )
 from pullback.creation import full_like
+from pullback.facts import declare
 from pullback.functions.conversion import to
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import interceptable, taken_whole
@@ -103,6 +104,7 @@ def _weighted(values: Any, weight: Tensor, reduction: int) -> Any:
 
 
 @taken_whole
+@declare(autocast="float32")
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     weight: Tensor | None = None,
@@ -148,6 +150,7 @@ def huber_loss(
 
 
 @taken_whole
+@declare(autocast="float32")
 def kl_div(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
     log_target: bool = False,
@@ -174,6 +177,7 @@ def kl_div(
 
 
 @taken_whole
+@declare(autocast="float32")
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",

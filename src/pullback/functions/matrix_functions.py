@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import int64, is_float_or_complex, scalar_type_name
+from pullback.facts import declare
 from pullback.functions.matrix_products import matmul
 from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
@@ -50,6 +51,7 @@ def logdet(input: Tensor) -> Tensor:
 
 @structured("matrices")
 @interceptable
+@declare(autocast="float32", out_dtype="c_types")
 def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse.
 
@@ -64,6 +66,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @taken_whole
+@declare(autocast="float32")
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.inv`."""
     return linalg_inv(input, out=out)
@@ -93,6 +96,7 @@ def linalg_pinv(
 
 
 @taken_whole
+@declare(autocast="float32")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """As `linalg.pinv`, with another default."""
     return linalg_pinv(input, rcond)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.functions.decompositions import linalg_svdvals
 from pullback.graph.in_place import write_out
 from pullback.kernels.matrix_checks import _require_floating, _require_matrix, _require_square
@@ -33,6 +34,7 @@ def linalg_vector_norm(
     return G.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
+@declare(out_dtype="linalg.matrix_norm expected out tensor dtype {0} but got: {1}")
 def linalg_matrix_norm(
     A: Tensor,
     ord: Any = "fro",
@@ -153,6 +155,7 @@ def linalg_norm(
 
 
 @taken_whole
+@declare(autocast="float32")
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number: the norm of a matrix times that of its inverse.
 

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.errors import not_a_tensor
+from pullback.facts import declare
 from pullback.functions import unfused
 from pullback.graph.fused_node import records_steps
 from pullback.graph.history import bump_version, check_in_place
@@ -19,6 +20,7 @@ from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_f
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
+@declare(out_dtype="for_dot")
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product; dimensions before the last two are batches and broadcast.
 
@@ -69,6 +71,7 @@ def _with_vector(input: Tensor, other: Tensor) -> Tensor:
 
 
 @taken_whole
+@declare(autocast="lower")
 def matmul_with_vector(input: Tensor, other: Tensor) -> Tensor:
     """A matrix or a vector times a vector: autocast casts in `matmul`, not in `mv` and `dot`."""
     return _with_vector(input, other)
@@ -79,6 +82,7 @@ def reflected_matmul(input: Tensor, other: Any) -> Tensor:
     return matmul(other, input)
 
 
+@declare(out_dtype="c_types")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias`.
 
@@ -126,6 +130,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     return G.linear_bias_folded(input, weight, bias)
 
 
+@declare(out_dtype="for_tensordot")
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The sum of products over the last dimensions of both."""
     if input._array.ndim == 0 or other._array.ndim == 0:
@@ -140,6 +145,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else write_out("inner", out, result)
 
 
+@declare(out_dtype="for_tensordot")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """The sum of products over pairs of dimensions."""
     left, right = _contracted(a, b, dims)
@@ -204,6 +210,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     return result if out is None else write_out("chain_matmul", out, result)
 
 
+@declare(out_dtype="multi_dot(): expected out tensor to have dtype {0} but got {1}")
 def linalg_multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
     """The product of several matrices; the first and the last may be vectors.
 
@@ -333,6 +340,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None
 
 
 @taken_whole
+@declare(autocast="lower", out_dtype="linalg.vecdot: Expected out of dtype {0} but found {1}")
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None, axis: Any = None) -> Tensor:
     """The dot products of vectors along `dim`, the first conjugated.
 
@@ -370,18 +378,21 @@ def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *arg
     return in_place(function, input, *args, **scalars)
 
 
+@declare(autocast="lower")
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of baddbmm."""
     shape = (*batch1._array.shape[:2], *batch2._array.shape[-1:])
     return _in_place_product(G.baddbmm, input, shape, batch1, batch2, beta=beta, alpha=alpha)
 
 
+@declare(autocast="lower")
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addmm."""
     shape = (*mat1._array.shape[:1], *mat2._array.shape[-1:])
     return _in_place_product(G.addmm, input, shape, mat1, mat2, beta=beta, alpha=alpha)
 
 
+@declare(autocast="lower")
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addbmm; a smaller tensor grows to the size of the product, as in PyTorch."""
     shape = (*batch1._array.shape[-2:-1], *batch2._array.shape[-1:])

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.functions.memory_formats import in_format_of
 from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
@@ -113,6 +114,7 @@ def batch_norm(
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
+@declare(out_dtype="scalar_type")
 def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, *, out: Any = None,

@@ -7,6 +7,7 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.creation import full_like, tensor
+from pullback.facts import declare
 from pullback.functions.view_copies import apart
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable, taken_whole
@@ -16,6 +17,7 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @taken_whole
+@declare(autocast="float32", out_dtype="quantile() out tensor must be same dtype as the input tensor, {0}, and not {1}")
 def quantile(
     input: Tensor,
     q: Any,
@@ -39,6 +41,7 @@ def quantile(
 
 
 @taken_whole
+@declare(autocast="float32")
 def nanquantile(
     input: Tensor,
     q: Any,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.functions.shape import sizes
 from pullback.functions.view_copies import copy_of_view
 from pullback.graph.in_place import write_out
@@ -168,6 +169,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return G.diag_embed(input, offset, first, second)
 
 
+@declare(out_dtype="c_types")
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     """The diagonal of a matrix as a copy, or a matrix with a vector on its diagonal."""
     if input._array.ndim == 1:

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.errors import not_a_tensor
+from pullback.facts import declare
 from pullback.functions.grids import broadcast_tensors
 from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.in_place import write_out
@@ -42,6 +43,12 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 @interceptable
+@declare(
+    out_dtype=(
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+        "whether out_int32 flag is True, but we got output tensor's dtype {1}"
+    )
+)
 def searchsorted(
     sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Tensor | None = None, out: Any = None, values: Any = None,
@@ -129,6 +136,7 @@ def _without(tensor: Tensor, dim: int) -> Tensor:
 
 
 @interceptable
+@declare(out_dtype="c_types")
 def isin(
     elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False,
     out: Any = None, element: Any = None, test_element: Any = None,
@@ -153,6 +161,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 @interceptable
+@declare(out_dtype="histogram")
 def histogram(
     input: Tensor,
     bins: Any = 100,

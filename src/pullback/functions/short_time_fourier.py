@@ -14,12 +14,14 @@ from pullback.backend.dtype import (
     type_name,
 )
 from pullback.creation.filled import ones
+from pullback.facts import declare
 from pullback.modes.interception import taken_whole
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
 @taken_whole
+@declare(autocast="float32")
 def stft(
     input: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True,
     pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,

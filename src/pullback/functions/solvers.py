@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
 from pullback.modes.interception import interceptable, taken_whole
@@ -15,6 +16,7 @@ from pullback.tensor.tensor import Tensor, wrap_dim
 
 
 @interceptable
+@declare(autocast="float32", out_dtype="c_types")
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
     """X of AX = B, or of XA = B.
 
@@ -85,12 +87,14 @@ def linalg_lstsq(
     return named_results("linalg_lstsq", G.linalg_lstsq, A, B, rcond, driver=driver, out=out)
 
 
+@declare(autocast="float32")
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """X of AX = `input` from the LU factorization of A, under the older name."""
     return G.linalg_lu_solve(LU_data, LU_pivots, input, out=out)
 
 
 @taken_whole
+@declare(autocast="float32")
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """X of tensordot(A, X) = B.
 
@@ -116,6 +120,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
 
 
 @taken_whole
+@declare(autocast="float32")
 def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """The inverse of the map that tensordot with A is."""
     if ind <= 0:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import dtype as Dtype
+from pullback.facts import declare
 from pullback.functions.indexing import narrow
 from pullback.functions.joining import chunk, split, split_with_sizes
 from pullback.functions.shape import as_strided, permute, sizes, squeeze, unsqueeze, view
@@ -68,6 +69,7 @@ def _sliced(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, ste
     return G.slice_view(input, dim, first, max(first, last), step)
 
 
+@declare(out_dtype="c_types")
 def view_copy(input: Tensor, *size: Any, out: Any = None, **named: Any) -> Tensor:
     """A copy in another shape, whether a view could have it or not; given a dtype, of the bytes read as that."""
     if "dtype" in named or (size and isinstance(size[0], (Dtype, type))):
@@ -95,6 +97,7 @@ view_as_complex_copy = _copy_function(
 
 
 @interceptable
+@declare(out_dtype="Expected self.dtype() == output.dtype() to be true, but got false: {0} and {1}")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
     if dim >= input._array.ndim > 0:
@@ -128,6 +131,7 @@ def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:
     return _copies(G.unbind(input, dim), out)
 
 
+@declare(out_dtype="c_types")
 def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of one size along a dimension."""
     return _copies(split(input, split_size, dim), out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from pullback.facts import FACTS
 from pullback.rules.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
 
 KINDS = ("elementwise", "linear", "multilinear", "self_adjoint", "general", "non_differentiable")
@@ -29,6 +30,7 @@ OPTIONS = {
     "backward",
     "parts",
     "fused",
+    *FACTS,
 }
 _ALLOWED = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Attribute, ast.Name, ast.Constant,

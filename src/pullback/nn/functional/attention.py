@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback import functions
 from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.graph.tangents import tangents_flow
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.nn.functional.dropouts import dropout
@@ -17,6 +18,7 @@ from pullback.tensor.tensor import Tensor
 _WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 
+@declare(autocast="lower")
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
