@@ -61,6 +61,7 @@ NEIGHBOURS = {
     ("overrides", "overriding_classes"),
     ("overriding_classes", "overridable_functions"),
     ("torch_places", "missing_names"),
+    ("errors", "facts"),
     ("hub", "serialization"),
     ("utils", "hub"),
 }

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pullback.facts import fact_of
+
 NO_SIGNATURE = "received an invalid combination of arguments"
 
 
@@ -105,19 +107,12 @@ def modified_in_place(
     )
 
 
-_OVERLOADS = {
-    "add": "add_.Tensor", "sub": "sub_.Tensor", "mul": "mul_.Tensor", "div": "div_.Tensor", "refill": "fill_.Scalar",
-    "refill_tensor": "fill_.Tensor", "fill_tensor": "fill_.Tensor", "fill": "fill_.Scalar",
-    "masked_fill": "masked_fill_.Scalar", "masked_fill_tensor": "masked_fill_.Tensor", "pow": "pow_.Scalar",
-}  # fmt: skip
-"""What PyTorch calls in-place operations whose name is not the function's with an underscore."""
-
-
 def captured_modification(function: str) -> AutogradError:
     """What a differentiating transform was given modifies a tensor from outside, by the in-place form of `function`."""
+    overload = fact_of(function, "in_place_overload") or f"{function}_"
     return AutogradError(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
-        f"(aten::{_OVERLOADS.get(function, f'{function}_')}) that would mutate a captured Tensor. This is not supported: "
+        f"(aten::{overload}) that would mutate a captured Tensor. This is not supported: "
         "the tensor would keep a graph that is over when the transform is. Use the out-of-place operation, or pass the "
         "tensor to the function as an argument."
     )

@@ -4,7 +4,8 @@
 A fact is written once, beside what it is about: as an option of the rule of an operation (derivatives/), or with
 `@declare` above a composite function, a kernel or a formula. `tools/codegen` reads all of them as syntax and writes
 `generated/facts.py`, which is loaded when the first fact is asked for. So no module lists operations by name, and an
-operation that is added later is known everywhere at once. `add_facts` declares at run time, for operations from outside.
+operation that is added later is known everywhere at once. A second name for a function (`arccos = G.acos` in functions/)
+has the facts of what it computes. `add_facts` declares at run time, for operations from outside.
 """
 
 from __future__ import annotations
@@ -14,14 +15,41 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-Value = str | bool
+Value = str | bool | int
 
 FACTS: dict[str, str] = {
+    "asks": "it asks foreign arguments itself, and needs no wrapper that does: Note [Foreign arguments]",
     "autocast": "computed in 'lower' precision, in 'float32', in the 'widest' dtype of its operands, or 'stepwise'",
+    "bare": "as a method it refuses wrong arguments itself, and needs no wrapper that does: what small programs call most",
+    "complex32": "it takes complex32 as it is: Note [complex32]",
+    "count_of_values": "how many results it has depends on values",
+    "exact": "it rounds nothing",
+    "foreach": "`_foreach_<name>` applies it to lists of tensors",
+    "fresh": "its array is surely a new one that nobody else holds: Note [Owned gradients]",
+    "functional": "`nn.functional` has it too, or has it and what it is 'also in place'",
+    "gives": "its results are a 'comparison' of two operands, another 'truth' value, or 'positions'",
+    "in_place_overload": "what ATen calls its in-place form, where that is not its name with an underscore",
+    "lenient": "it hands its tensors to one that refuses them under other names",
+    "loops": "False: a compiled program does not compute it element by element, though its family is of such",
+    "loops_on_integers": "a compiled program computes it on integers too",
+    "method_alone": "a dispatch mode's call of this name takes the method: the function takes other arguments",
+    "number_first": "it takes a number in the place of its first tensor",
+    "out_apart": "it writes results while it still reads: `out=` must not share memory with what it reads",
     "out_dtype": "`out=` must have the result's dtype: the phrase of graph/out_dtypes.py for others, or its words",
+    "out_resized": "'silently': a tensor given as `out=` is resized without a warning",
+    "product": "a matrix product: of which argument it sums over the last dimension",
     "profiled": "its name in the profiler, where that is neither the `aten=` of its rule nor its public name",
+    "returns": "the fields of the named tuple that it returns; True: the `outputs=` of its rule",
+    "same_values": "it gives the values of its first argument where shape, dtype and layout stay",
+    "structure": "which elements a result depends on: of an operation, what its rule says or implies",
+    "without_gradient": "a function that is no operation, whose results have no gradient",
+    "writes": "in place, a 'fill' makes elements equal; 'at_positions' and 'after_reading' check memory later; 'unrecorded'",
+    "written_in": "PyTorch has it in Python, in torch.'functional', or, though in nn.functional, in 'c'",
 }
 """Every fact that may be declared, and what it says."""
+
+OF_THE_NAME = frozenset(["asks", "bare", "foreach", "functional", "lenient", "method_alone", "returns", "written_in"])
+"""Facts of what users call, not of what it computes: a second name does not have them."""
 
 _written: dict[str, dict[Value, str]] | None = None
 _by_name: dict[str, dict[str, Any]] = {}
@@ -59,9 +87,14 @@ def names_with(fact: str) -> Mapping[str, Any]:
     if found is None:
         if fact not in FACTS:
             raise KeyError(f"{fact!r} is not a fact: one of {', '.join(FACTS)}")
+        declared = _read()
         found = _by_name[fact] = {
-            name: value for value, names in _read().get(fact, {}).items() for name in names.split()
+            name: value for value, names in declared.get(fact, {}).items() for name in names.split()
         }
+        aliases = {} if fact in OF_THE_NAME else declared.get("alias", {})
+        for name, others in aliases.items():
+            if name in found:
+                found.update(dict.fromkeys(others.split(), found[str(name)]))
     return found
 
 

@@ -9,21 +9,9 @@ from importlib import import_module
 from typing import Any
 
 from pullback import functions
+from pullback.facts import fact_of, names_with
 from pullback.tensor.tensor import Tensor
 
-# Of torch.nn.functional, the functions that are built in: they pass arguments on as they were given.
-_BUILT_IN = frozenset(
-    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc "
-    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ leaky_relu_ "
-    "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ "
-    "rrelu_ scaled_dot_product_attention selu_ softplus softshrink threshold_".split()
-)
-# Of torch, those that are written in Python: all but `lobpcg` are found in torch.functional.
-_IN_FUNCTIONAL = frozenset(
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul "
-    "einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive "
-    "unravel_index".split()
-)
 # Methods that are written in Python and name all arguments that have a default.
 _METHODS_IN_PYTHON = (
     "backward istft lu module_load norm split stft unique unique_consecutive __array__ __dlpack__ __repr__ "
@@ -44,14 +32,21 @@ _NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "tor
 def python_functions() -> frozenset[str]:
     """Functions that PyTorch has in Python: they name all arguments that have a default when they pass a call on."""
     names = import_module("pullback.nn.functional").__all__
-    functional = [f"torch.nn.functional.{name}" for name in names if name not in _BUILT_IN]
+    functional = [f"torch.nn.functional.{name}" for name in names if not is_built_in(name)]
     methods = [f"torch.Tensor.{name}" for name in _METHODS_IN_PYTHON]
-    return frozenset([*functional, *methods, *[f"torch.functional.{name}" for name in _IN_FUNCTIONAL], "torch.lobpcg"])
+    return frozenset(
+        [*functional, *methods, *[f"torch.functional.{name}" for name in _in_functional()], "torch.lobpcg"]
+    )
+
+
+def _in_functional() -> list[str]:
+    """Of torch, the functions that are written in Python: all but `lobpcg` are found in torch.functional."""
+    return [name for name, place in names_with("written_in").items() if place == "functional"]
 
 
 def is_built_in(name: str) -> bool:
     """Whether a function of torch.nn.functional is a built-in one of PyTorch."""
-    return name in _BUILT_IN
+    return name.endswith("_") or fact_of(name, "written_in") == "c"
 
 
 class TensorMethod:
@@ -105,9 +100,9 @@ def _last_place(namespace: str, name: str, f: Any) -> str:
     """The namespace that PyTorch names: of several that hold a function, the last one."""
     if namespace != "torch":
         return namespace
-    if name in _IN_FUNCTIONAL:
+    if fact_of(name, "written_in") == "functional":
         return "torch.functional"
-    is_shared = name in _BUILT_IN and getattr(import_module("pullback.nn.functional"), name, None) is f
+    is_shared = is_built_in(name) and getattr(import_module("pullback.nn.functional"), name, None) is f
     return "torch.nn.functional" if is_shared else "torch"
 
 

@@ -19,7 +19,7 @@ from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
 from tools.codegen.formatting import drop_old, format_python
 from tools.codegen.native_kernels import find_native_kernels
-from tools.codegen.read_facts import emit_facts, read_facts
+from tools.codegen.read_facts import derived_facts, emit_facts, read_aliases, read_facts
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pullback"
@@ -30,13 +30,14 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     refusals: list[Refusal] = []
     facts = read_facts(source, refusals)
     with facts_from(facts):
-        texts = _generate(source, refusals)
+        texts, operations = _generate(source, refusals)
     path = source / "generated" / "facts.py"
+    facts = {**derived_facts(facts, operations), "alias": read_aliases(source / "functions")}
     texts[path] = format_python(emit_facts(facts), path)
     return texts, refusals
 
 
-def _generate(source: Path, refusals: list[Refusal]) -> dict[Path, str]:
+def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], list[Operation]]:
     kernels = read_kernels(source / "kernels", refusals)
     operations = read_rules(source / "derivatives", kernels, refusals)
     modules = {name: kernel.module for name, kernel in kernels.items()}
@@ -47,18 +48,19 @@ def _generate(source: Path, refusals: list[Refusal]) -> dict[Path, str]:
     families: dict[str, list[Operation]] = {}
     for operation in operations:
         families.setdefault(operation.rule.module, []).append(operation)
-    folder = source / "generated"
-    files = {folder / f"{family}.py": emit_family(family, members, library) for family, members in families.items()}
-    files[folder / "__init__.py"] = emit_namespace(formulas, families)
-    files[folder / "registry.py"] = emit_registry(operations)
+    generated = source / "generated"
+    files = {generated / f"{family}.py": emit_family(family, members, library) for family, members in families.items()}
+    files[generated / "__init__.py"] = emit_namespace(formulas, families)
+    files[generated / "registry.py"] = emit_registry(operations)
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
-    files[source / "functions" / "namespace.py"] = emit_function_namespace(source / "functions")
+    for folder in (source / "functions", source / "nn" / "functional"):
+        files[folder / "namespace.py"] = emit_function_namespace(folder)
     texts = {path: format_python(text, path) for path, text in files.items()}
     texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
         native
     )
     texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
-    return texts
+    return texts, operations
 
 
 def without_refused(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pullback.facts import FACTS, Value
-from pullback.rules.model import Refusal
+from pullback.rules.model import Operation, Refusal
 
 FOLDERS = ("derivatives", "functions", "nn/functional", "creation", "formulas", "kernels")
 """Where facts are declared; a name that stands in several of them is declared in one."""
@@ -15,7 +15,7 @@ FOLDERS = ("derivatives", "functions", "nn/functional", "creation", "formulas", 
 
 def read_facts(source: Path, refusals: list[Refusal]) -> dict[str, dict[Value, str]]:
     """By fact and value, the names that have it, as words."""
-    found: dict[str, dict[Value, list[str]]] = {fact: {} for fact in FACTS}
+    found: dict[str, dict[Value, set[str]]] = {fact: {} for fact in FACTS}
     places: dict[tuple[str, str], str] = {}
     for folder in FOLDERS:
         for path in sorted((source / folder).glob("*.py")):
@@ -33,19 +33,53 @@ def read_facts(source: Path, refusals: list[Refusal]) -> dict[str, dict[Value, s
                         refusals.append(Refusal(path, call.lineno, f"{fact} of {name} is already declared in {other}"))
                         continue
                     places[fact, name] = f"{folder}/{path.name}"
-                    found[fact].setdefault(ast.literal_eval(keyword.value), []).append(name)
-    return {
-        fact: {value: " ".join(sorted(names)) for value, names in sorted(values.items(), key=lambda row: str(row[0]))}
-        for fact, values in sorted(found.items())
-    }
+                    found[fact].setdefault(ast.literal_eval(keyword.value), set()).add(name)
+    return {fact: _as_words(values) for fact, values in sorted(found.items())}
 
 
 def _declarations(module: ast.Module, are_rules: bool) -> Iterator[tuple[str, ast.Call]]:
+    """Each name with the call that says what it is: a decorator, or `name = declare(...)(function)`."""
     for statement in module.body:
-        for decorator in statement.decorator_list if isinstance(statement, ast.FunctionDef) else ():
-            if isinstance(decorator, ast.Call) and (are_rules or ast.unparse(decorator.func) == "declare"):
-                assert isinstance(statement, ast.FunctionDef)
-                yield statement.name, decorator
+        if isinstance(statement, ast.FunctionDef):
+            calls = [d for d in statement.decorator_list if isinstance(d, ast.Call)]
+            name = statement.name
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            calls = [statement.value.func] if isinstance(statement.value.func, ast.Call) else []
+            name = ast.unparse(statement.targets[0])
+        else:
+            continue
+        for call in calls:
+            if are_rules or ast.unparse(call.func) == "declare":
+                yield name, call
+
+
+def read_aliases(folder: Path) -> dict[Value, str]:
+    """The second names that functions are given (`arccos = G.acos`), by the first."""
+    found: dict[Value, list[str]] = {}
+    for path in sorted(folder.glob("*.py")):
+        for statement in ast.parse(path.read_text(), str(path)).body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Name, ast.Attribute)):
+                value = statement.value
+                name = value.id if isinstance(value, ast.Name) else value.attr
+                if not name.startswith("_") and not ast.unparse(statement.targets[0]).startswith("_"):
+                    found.setdefault(name, []).append(ast.unparse(statement.targets[0]))
+    return {name: " ".join(aliases) for name, aliases in sorted(found.items())}
+
+
+def derived_facts(facts: dict[str, dict[Value, str]], operations: list[Operation]) -> dict[str, dict[Value, str]]:
+    """The facts with what follows from the rules: structures, and the names of results that `outputs=` has."""
+    structures = {value: set(names.split()) for value, names in facts["structure"].items()}
+    returns = {value: set(names.split()) for value, names in facts["returns"].items()}
+    as_outputs = returns.pop(True, set())
+    for operation in operations:
+        structures.setdefault(operation.structure, set()).add(operation.name)
+        if operation.name in as_outputs:
+            returns.setdefault(" ".join(operation.rule.output_names), set()).add(operation.name)
+    return {**facts, "structure": _as_words(structures), "returns": _as_words(returns)}
+
+
+def _as_words(values: dict[Value, set[str]]) -> dict[Value, str]:
+    return {value: " ".join(sorted(values[value])) for value in sorted(values, key=str)}
 
 
 def emit_facts(facts: dict[str, dict[Value, str]]) -> str:
@@ -62,7 +96,7 @@ def emit_facts(facts: dict[str, dict[Value, str]]) -> str:
 from __future__ import annotations
 
 # fmt: off
-DECLARED: dict[str, dict[str | bool, str]] = {{
+DECLARED: dict[str, dict[str | bool | int, str]] = {{
 {body}
 }}
 '''

@@ -128,7 +128,7 @@ def _follow(module: str, name: str, arguments: tuple[Any, ...], options: dict[st
     way = Way([])
     reader = Reader(_sources, way)
     try:
-        result = reader.word(name, [*arguments, *options.values()]) if name in _WORDS else None
+        result = reader.word(name, [*arguments, *options.values()])
         if result is None:
             result = reader.call(*found, list(arguments), options)
         if not (isinstance(result, (Operation, Select, Load)) and result.kind in (REAL, MASK)):
@@ -139,12 +139,6 @@ def _follow(module: str, name: str, arguments: tuple[Any, ...], options: dict[st
         return None
     return Reading(Program(tuple(way.steps), result), tuple(dict.fromkeys(way.beyond)))
 
-
-_WORDS = (
-    "where", "keep_where", "drop_where", "erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "isnan", "isfinite",
-    "logical_and", "logical_or", "logical_not", "abs",
-)  # fmt: skip
-"""Kernels whose meaning for one element is simpler than their text."""
 
 _NOT_IN_FLOAT64 = frozenset(name for name, function in FUNCTIONS.items() if function.in_float32_alone) | {"lgamma"}
 _INTEGER_OPERATIONS = frozenset(

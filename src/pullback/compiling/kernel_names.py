@@ -22,6 +22,7 @@ from typing import Any
 from pullback import kernels
 from pullback.backend import array_module
 from pullback.compiling.recorder import Recorder
+from pullback.facts import fact_of
 from pullback.kernels.arithmetic import add
 from pullback.native import extension
 from pullback.recording import array_formulas
@@ -41,10 +42,6 @@ _ABOUT_GEOMETRY = frozenset(
     """reduced_axes reduced_count accumulation_dtype is_short has_short_rows require_elements refuse_complex refuse_unordered
     require_real_floating require_floating geometry_of overwriting""".split()
 )
-_OF_VALUES = frozenset(
-    "nonzero positions_of masked_select unique unique_consecutive bincount distinct_positions histogramdd".split()
-)
-"""Kernels that give as many results as values say."""
 _WRITING = {"add_part": (0,)}
 """Kernels that write to their arguments."""
 
@@ -215,7 +212,7 @@ def _kernel(kernel: Any, name: str, title: str) -> Callable[..., Any]:
         if owned is not None:
             args = (*args[:owned], *args[owned + 1 :])
             kwargs.pop("owned", None)
-        if name in _OF_VALUES:
+        if fact_of(name, "count_of_values"):
             recorder.stop(f"{name} gives as many results as its values say")
         if name == "add_in_place":
             recorder.write(args[0], recorder.run("arithmetic.add", add, args, kwargs))

@@ -30,6 +30,7 @@ from pullback.compiling.steps import (
 )
 from pullback.expressions import tree
 from pullback.expressions.tree import Expr, Load, Operation, Select
+from pullback.facts import fact_of
 from pullback.native import extension
 
 _ELEMENT_FAMILIES = frozenset(
@@ -37,7 +38,6 @@ _ELEMENT_FAMILIES = frozenset(
      "special_gamma", "rounding", "complex_numbers", "masking", "comparison", "bitwise", "losses")
 )  # fmt: skip
 """Files of kernels/ whose text is followed; a kernel in them that is not elementwise has words no expression has."""
-_NOT_ELEMENTWISE = frozenset(("masked_scatter", "masked_select", "frexp", "sum_where", "glu", "rrelu_with_noise"))
 _LARGEST_VIEW = 2**31
 
 
@@ -312,7 +312,7 @@ def _lower_call(made: Lowering, call: Call, lowerings: dict[str, Callable[..., A
 def is_elementwise(call: Call) -> bool:
     """Whether a call is of a kernel that loops compute element by element, as far as its name tells."""
     module, name = kernel_of(call)
-    if not call.is_single or name in _NOT_ELEMENTWISE:
+    if not call.is_single or fact_of(name, "loops") is False:
         return False
     if module.startswith("pullback.generated."):
         return True
@@ -393,7 +393,7 @@ def _lower_element(made: Lowering, call: Call, module: str, name: str) -> None:
     if np.broadcast_shapes(*[place.shape for place in operands.values()]) != tuple(result.shape):
         raise NotLowered("not elementwise")
     dtype = next(iter(dtypes), wanted)
-    if dtype.kind in "iu" and name not in ("add", "sub", "mul", "neg", "where", "add_scalar", "mul_scalar"):
+    if dtype.kind in "iu" and not fact_of(name, "loops_on_integers"):
         raise NotLowered("integers")
     made.places[result] = made.add_element(made.new_for(result), reading, operands, numbers, dtype)
 

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from pullback.compiling.program import Call, Number, Program, Value, fill, values_in
+from pullback.facts import fact_of
 
 _LARGEST_CONSTANT = 2**16
 _ONE = ("mul", "mul_scalar", "div", "div_scalar", "scaled_by")
 """Kernels that give their first argument where the second is the number 1."""
-_SAME = ("clone", "conj", "conjugated", "alias", "tied", "tied_to", "to_dtype", "to_copy", "contiguous_copy", "copy_to",
-         "sum_to", "sum_to_like", "positive", "reshape", "view", "unsafe_view", "expand")  # fmt: skip
-"""Kernels that give the values of their first argument where shape, dtype and layout stay."""
 _CASTS = ("to_dtype", "to_copy")
 
 
@@ -103,7 +101,9 @@ class _Simplified:
         if not isinstance(first, Value):
             return None
         name = getattr(call.function, "__name__", "")
-        if name in _SAME and not (name in ("conj", "conjugated") and np.dtype(first.dtype).kind not in "fiub"):
+        if fact_of(name, "same_values") and not (
+            name in ("conj", "conjugated") and np.dtype(first.dtype).kind not in "fiub"
+        ):
             return self._uncast(first, call) if name in _CASTS else first
         if name in _ONE and len(call.arguments) == 2 and not call.options:
             return first if _is_number(call.arguments[1], 1) else None

@@ -18,6 +18,7 @@ from pullback.creation.options import (
     sizes_of,
     wrap,
 )
+from pullback.facts import declare
 from pullback.kernels.creation import (
     channels_last_array,
     checked_fill,
@@ -56,6 +57,7 @@ def _on_device(make: Maker, shape: tuple[int, ...], dtype: Any, device: Any) -> 
     return library.on(place, lambda: allocated(library.maker(make), shape, dtype))
 
 
+@declare(out_resized="silently")
 def zeros(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros.
 
@@ -69,6 +71,7 @@ def zeros(*size: Any, **options: Any) -> Tensor:
     return _filled("zeros", array_module.zeros, size, options)
 
 
+@declare(out_resized="silently")
 def ones(*size: Any, **options: Any) -> Tensor:
     """A tensor of ones."""
     if process.changed and (shown := show_creation(ones, size, options)) is not None:
@@ -76,6 +79,7 @@ def ones(*size: Any, **options: Any) -> Tensor:
     return _filled("ones", array_module.ones, size, options)
 
 
+@declare(out_resized="silently")
 def empty(*size: Any, **options: Any) -> Tensor:
     """A tensor of uninitialised memory."""
     if process.changed and (shown := show_creation(empty, size, options)) is not None:
@@ -83,6 +87,7 @@ def empty(*size: Any, **options: Any) -> Tensor:
     return _filled("empty", array_module.empty, size, options)
 
 
+@declare(out_resized="silently")
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """A tensor filled with one value."""
     if process.changed:
@@ -118,24 +123,28 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
 
 
 @overridable
+@declare(without_gradient=True)
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
     return _like("zeros_like", input, array_module.zeros, options)
 
 
 @overridable
+@declare(without_gradient=True)
 def ones_like(input: Tensor, **options: Any) -> Tensor:
     """Ones in the shape and dtype of `input`."""
     return _like("ones_like", input, array_module.ones, options)
 
 
 @overridable
+@declare(without_gradient=True)
 def empty_like(input: Tensor, **options: Any) -> Tensor:
     """Uninitialised memory in the shape and dtype of `input`."""
     return _like("empty_like", input, array_module.empty, options)
 
 
 @overridable
+@declare(without_gradient=True)
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One value in the shape and dtype of `input`."""
     value = number_of("full_like", "fill_value", 2, fill_value)

@@ -7,6 +7,7 @@ from typing import Any
 from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
 from pullback.creation.options import allocated, dtype_option, finish, number_of, show_creation
 from pullback.errors import no_signature_fits, wrong_type
+from pullback.facts import declare
 from pullback.kernels.creation import (
     arange_array,
     closed_range_array,
@@ -76,6 +77,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
 
 
 @interceptable
+@declare(out_resized="silently")
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` evenly spaced values from start to end."""
     wanted = dtype_option("linspace", dtype, options.get("out"))
@@ -93,6 +95,7 @@ def _steps(function: str, steps: Any) -> int:
 
 
 @interceptable
+@declare(out_resized="silently")
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` values whose logarithms are evenly spaced."""
     wanted = dtype_option("logspace", dtype, options.get("out"))
@@ -103,6 +106,7 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
     return finish("logspace", logspace_array(first, last, _steps("logspace", steps), radix, wanted), options)
 
 
+@declare(out_resized="silently")
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     """A matrix with ones on the diagonal."""
     if process.changed:

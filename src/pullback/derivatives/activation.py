@@ -5,12 +5,14 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, general, wrt
 
 
-@elementwise(in_place=True, out=False, backward="threshold_backward(grad, result, 0)")
+@elementwise(
+    in_place=True, out=False, backward="threshold_backward(grad, result, 0)", asks=True, functional="also in place"
+)
 def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.relu_grad(grad, result))
 
 
-@elementwise(in_place=True, promote="float", backward="sigmoid_backward(grad, result)")
+@elementwise(in_place=True, promote="float", backward="sigmoid_backward(grad, result)", foreach=True, functional=True)
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.sigmoid_backward(grad, result))
 
@@ -21,67 +23,80 @@ def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     backward="log_sigmoid_backward(grad, input, exp_of_minus_abs(input, grad))",
     out_dtype="scalar_type",
     profiled="log_sigmoid",
+    out_resized="silently",
+    functional=True,
+    written_in="c",
 )
 def logsigmoid(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.log_sigmoid_backward(grad, input))
 
 
-@elementwise(in_place=True, backward="silu_backward(grad, input)")
+@elementwise(in_place=True, backward="silu_backward(grad, input)", functional=True)
 def silu(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.silu_slope(input)))
 
 
-@elementwise(in_place=True, backward="mish_backward(grad, input)")
+@elementwise(in_place=True, backward="mish_backward(grad, input)", functional=True)
 def mish(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.mish_slope(input))
 
 
-@elementwise(in_place=True, backward="gelu_backward(grad, input, approximate=approximate)", out_dtype="found")
+@elementwise(
+    in_place=True,
+    backward="gelu_backward(grad, input, approximate=approximate)",
+    out_dtype="found",
+    functional=True,
+    written_in="c",
+)
 def gelu(grad: Tensor, input: Tensor, approximate: str) -> Pullback:
     return wrt(input=F.gelu_backward(grad, input, approximate))
 
 
-@elementwise(backward="softplus_backward(grad, input, beta, threshold)", out_dtype="found")
+@elementwise(
+    backward="softplus_backward(grad, input, beta, threshold)", out_dtype="found", functional=True, written_in="c"
+)
 def softplus(grad: Tensor, input: Tensor, beta: Scalar, threshold: Scalar) -> Pullback:
     return wrt(input=F.softplus_backward(grad, input, beta, threshold))
 
 
-@elementwise(backward="softshrink_backward(grad, input, lambd)", out_dtype="found")
+@elementwise(backward="softshrink_backward(grad, input, lambd)", out_dtype="found", functional=True, written_in="c")
 def softshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(input=F.softshrink_backward(grad, input, lambd))
 
 
-@elementwise(backward="hardshrink_backward(grad, input, lambd)", out_dtype="found")
+@elementwise(backward="hardshrink_backward(grad, input, lambd)", out_dtype="found", functional=True, written_in="c")
 def hardshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(input=F.hardshrink_backward(grad, input, lambd))
 
 
-@elementwise(in_place=True, backward="hardtanh_backward(grad, input, min_val, max_val)")
+@elementwise(in_place=True, backward="hardtanh_backward(grad, input, min_val, max_val)", functional="also in place")
 def hardtanh(grad: Tensor, input: Tensor, min_val: Scalar, max_val: Scalar) -> Pullback:
     return wrt(input=F.hardtanh_backward(grad, input, min_val, max_val))
 
 
-@elementwise(in_place=True, backward="hardsigmoid_backward(grad, input)")
+@elementwise(in_place=True, backward="hardsigmoid_backward(grad, input)", functional=True)
 def hardsigmoid(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.hardsigmoid_backward(grad, input))
 
 
-@elementwise(in_place=True, backward="hardswish_backward(grad, input)")
+@elementwise(in_place=True, backward="hardswish_backward(grad, input)", functional=True)
 def hardswish(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.hardswish_backward(grad, input))
 
 
-@elementwise(in_place=True, backward="elu_backward(grad, alpha, scale, input_scale, False, input)")
+@elementwise(in_place=True, backward="elu_backward(grad, alpha, scale, input_scale, False, input)", functional=True)
 def elu(grad: Tensor, input: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Pullback:
     return wrt(input=F.elu_backward(grad, input, alpha, scale, input_scale))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, functional=True)
 def celu(grad: Tensor, input: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=F.elu_backward(grad, input, alpha, 1, 1 / alpha))
 
 
-@elementwise(in_place=True, backward="leaky_relu_backward(grad, input, negative_slope, False)")
+@elementwise(
+    in_place=True, backward="leaky_relu_backward(grad, input, negative_slope, False)", functional="also in place"
+)
 def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
     return wrt(input=F.leaky_relu_backward(grad, input, negative_slope))
 
@@ -99,17 +114,17 @@ def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, public="rrelu")
+@elementwise(in_place=True, public="rrelu", loops=False)
 def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
     return wrt(input=F.tied_to(grad * noise, input))
 
 
-@elementwise(in_place=True, backward="threshold_backward(grad, input, threshold)")
+@elementwise(in_place=True, backward="threshold_backward(grad, input, threshold)", functional=True)
 def threshold(grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
     return wrt(input=F.threshold_backward(grad, input, threshold))
 
 
-@general(out=False, backward="glu_backward(grad, input, dim)")
+@general(out=False, backward="glu_backward(grad, input, dim)", functional=True, loops=False)
 def glu(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.glu_grad(grad, input, dim))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, general, tangent, wrt
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def tanh_backward(grad: Tensor, output_grad: Tensor, output: Tensor) -> Pullback:
     return wrt(
         output_grad=F.tanh_backward(grad, F.conj(output)),
@@ -20,7 +20,7 @@ def tanh_backward_tangent(
     return F.tanh_backward(output_grad_tangent, output) + output_grad * F.conj(output * output_tangent) * -2
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def sigmoid_backward(grad: Tensor, output_grad: Tensor, output: Tensor) -> Pullback:
     return wrt(
         output_grad=F.sigmoid_backward(grad, F.conj(output)),
@@ -35,7 +35,7 @@ def sigmoid_backward_tangent(
     return F.sigmoid_backward(output_grad_tangent, output) + output_grad * F.conj((1 - 2 * output) * output_tangent)
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def log_sigmoid_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pullback:
     return wrt(
         output_grad=F.log_sigmoid_backward(grad, input),
@@ -43,7 +43,7 @@ def log_sigmoid_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pu
     )
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def softplus_backward(grad: Tensor, output_grad: Tensor, input: Tensor, beta: Scalar, threshold: Scalar) -> Pullback:
     return wrt(
         output_grad=F.softplus_backward(grad, input, beta, threshold),
@@ -51,7 +51,7 @@ def softplus_backward(grad: Tensor, output_grad: Tensor, input: Tensor, beta: Sc
     )
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def gelu_backward(grad: Tensor, output_grad: Tensor, input: Tensor, approximate: str) -> Pullback:
     return wrt(
         output_grad=F.gelu_backward(grad, input, approximate),
@@ -59,32 +59,32 @@ def gelu_backward(grad: Tensor, output_grad: Tensor, input: Tensor, approximate:
     )
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True, exact=True)
 def threshold_backward(grad: Tensor, output_grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
     return wrt(output_grad=F.threshold_backward(grad, input, threshold), input=F.zeros_of(grad))
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True, exact=True)
 def hardshrink_backward(grad: Tensor, output_grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(output_grad=F.hardshrink_backward(grad, input, lambd), input=F.zeros_of(grad))
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True, exact=True)
 def softshrink_backward(grad: Tensor, output_grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(output_grad=F.softshrink_backward(grad, input, lambd), input=F.zeros_of(grad))
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True, exact=True)
 def hardtanh_backward(grad: Tensor, output_grad: Tensor, input: Tensor, min_val: Scalar, max_val: Scalar) -> Pullback:
     return wrt(output_grad=F.hardtanh_backward(grad, input, min_val, max_val), input=F.zeros_of(grad))
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def hardsigmoid_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pullback:
     return wrt(output_grad=F.hardsigmoid_backward(grad, input), input=F.zeros_of(grad))
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def hardswish_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pullback:
     return wrt(
         output_grad=F.hardswish_backward(grad, input),
@@ -92,7 +92,7 @@ def hardswish_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pull
     )
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def elu_backward(
     grad: Tensor, output_grad: Tensor, input: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar
 ) -> Pullback:
@@ -102,7 +102,7 @@ def elu_backward(
     )
 
 
-@elementwise(out=False)
+@elementwise(out=False, fresh=True)
 def leaky_relu_backward(grad: Tensor, output_grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
     return wrt(output_grad=F.leaky_relu_backward(grad, input, negative_slope), input=F.zeros_of(grad))
 

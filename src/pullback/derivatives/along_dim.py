@@ -10,12 +10,12 @@ def take_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullba
     return wrt(input=F.add_along(grad, indices, input.shape, dim))
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def put_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
     return wrt(input=F.take_along(grad, indices, dim))
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def add_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
     return wrt(input=F.take_along(grad, indices, dim))
 
@@ -25,7 +25,7 @@ def take_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def put_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Pullback:
     return wrt(input=F.take_reduced(grad, indices, dim, keepdim))
 

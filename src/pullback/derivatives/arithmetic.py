@@ -5,12 +5,19 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, linear, non_differentiable, not_implemented, wrt
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, number_first=True, foreach=True, in_place_overload="add_.Tensor", loops_on_integers=True)
 def add(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, other=grad if alpha == 1 else F.scaled_by(grad, alpha))
 
 
-@elementwise(in_place=True, promote="subtraction")
+@elementwise(
+    in_place=True,
+    promote="subtraction",
+    number_first=True,
+    foreach=True,
+    in_place_overload="sub_.Tensor",
+    loops_on_integers=True,
+)
 def sub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, other=-grad if alpha == 1 else F.scaled_by(-grad, alpha))
 
@@ -26,7 +33,13 @@ def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pu
 
 
 @elementwise(
-    in_place=True, promote="product", backward="wrt(other=mul(grad, conj(input)), input=times_operand(grad, other))"
+    in_place=True,
+    promote="product",
+    backward="wrt(other=mul(grad, conj(input)), input=times_operand(grad, other))",
+    number_first=True,
+    foreach=True,
+    in_place_overload="mul_.Tensor",
+    loops_on_integers=True,
 )
 def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(other), other=grad * F.conj(input))
@@ -36,12 +49,16 @@ def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     in_place=True,
     promote="quotient",
     backward="wrt(other=mul(conj(div(div(input, other), other)), neg(grad)), input=over_operand(grad, other))",
+    number_first=True,
+    foreach=True,
+    in_place_overload="div_.Tensor",
+    bare=True,
 )
 def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
 
 
-@elementwise(node="AddBackward1", public="add")
+@elementwise(node="AddBackward1", public="add", loops_on_integers=True)
 def add_scalar(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
@@ -51,7 +68,7 @@ def sub_scalar(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(node="MulBackward1", public="mul")
+@elementwise(node="MulBackward1", public="mul", loops_on_integers=True)
 def mul_scalar(grad: Tensor, input: Tensor, other: Scalar) -> Pullback:
     return wrt(input=F.scaled_by(grad, other))
 
@@ -66,12 +83,12 @@ def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) 
     return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, promote="product")
+@elementwise(in_place=True, promote="product", number_first=True)
 def floor_divide(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::floor_divide"), other=not_implemented("aten::floor_divide"))
 
 
-@elementwise(in_place=True, node="RemainderBackward1")
+@elementwise(in_place=True, node="RemainderBackward1", bare=True)
 def remainder(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad, other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, "floor"))
 
@@ -91,12 +108,14 @@ def fmod_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True, out_dtype="found")
+@elementwise(in_place=True, out_dtype="found", foreach=True, loops_on_integers=True)
 def neg(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=-grad)
 
 
-@elementwise(in_place=True, promote="float", backward="wrt(input=mul(conj(mul(result, result)), neg(grad)))")
+@elementwise(
+    in_place=True, promote="float", backward="wrt(input=mul(conj(mul(result, result)), neg(grad)))", foreach=True
+)
 def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=-grad * F.conj(result * result))
 
@@ -104,6 +123,7 @@ def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
 @elementwise(
     in_place=True,
     backward="wrt(input=grad, tensor1=scaled_back(grad, tensor2, value), tensor2=scaled_back(grad, tensor1, value))",
+    foreach=True,
 )
 def addcmul(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar) -> Pullback:
     return wrt(
@@ -113,7 +133,7 @@ def addcmul(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value
     )
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, foreach=True)
 def addcdiv(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar) -> Pullback:
     return wrt(
         input=grad,
@@ -130,6 +150,6 @@ def gcd(input: Tensor, other: Tensor) -> None: ...
 def lcm(input: Tensor, other: Tensor) -> None: ...
 
 
-@linear(node="ConjBackward0", structure="elementwise")
+@linear(node="ConjBackward0", structure="elementwise", same_values=True)
 def conjugated(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.conj(grad))

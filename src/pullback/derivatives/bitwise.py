@@ -29,17 +29,17 @@ def bitwise_right_shift(input: Tensor, other: Tensor) -> None: ...
 def bitwise_not(input: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise")
+@non_differentiable(in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth")
 def logical_not(input: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise")
+@non_differentiable(in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth")
 def logical_and(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise")
+@non_differentiable(in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth")
 def logical_or(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise")
+@non_differentiable(in_place=True, structure="elementwise", writes="unrecorded", gives="truth")
 def logical_xor(input: Tensor, other: Tensor) -> None: ...

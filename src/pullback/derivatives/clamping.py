@@ -8,12 +8,15 @@ from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, general, ta
 @elementwise(
     backward="wrt(other=where_back(grad, condition, False), input=where_back(grad, condition, True))",
     out_dtype="Expected out type to be {0} but got {1}",
+    fresh=True,
+    exact=True,
+    loops_on_integers=True,
 )
 def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
 
 
-@general(out=False, structure="leading")
+@general(out=False, structure="leading", same_values=True)
 def tied(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad, other=F.to_dtype(F.zeros_in_shape(grad, other.shape), other.dtype))
 
@@ -23,7 +26,10 @@ def tied_tangent(input_tangent: Tensor) -> Tensor:
     return input_tangent
 
 
-@elementwise(backward="wrt(other=extreme_back(grad, input, other, 'gt'), input=extreme_back(grad, input, other, 'lt'))")
+@elementwise(
+    backward="wrt(other=extreme_back(grad, input, other, 'gt'), input=extreme_back(grad, input, other, 'lt'))",
+    foreach=True,
+)
 def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.share_of_tie(grad, input < other, input == other),
@@ -31,7 +37,10 @@ def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(backward="wrt(other=extreme_back(grad, input, other, 'lt'), input=extreme_back(grad, input, other, 'gt'))")
+@elementwise(
+    backward="wrt(other=extreme_back(grad, input, other, 'lt'), input=extreme_back(grad, input, other, 'gt'))",
+    foreach=True,
+)
 def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.share_of_tie(grad, input > other, input == other),
@@ -55,7 +64,7 @@ def fmin(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, node="ClampBackward1", backward="wrt(input=clamp_back(grad, input, min, max))")
+@elementwise(in_place=True, node="ClampBackward1", backward="wrt(input=clamp_back(grad, input, min, max))", bare=True)
 def clamp(grad: Tensor, input: Tensor, min: Scalar, max: Scalar) -> Pullback:
     return wrt(input=F.clamp_grad(grad, input, min, max))
 
@@ -69,7 +78,7 @@ def clamp_tensor(grad: Tensor, input: Tensor, min: Tensor, max: Tensor) -> Pullb
     )
 
 
-@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, min, None))")
+@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, min, None))", foreach=True, bare=True)
 def clamp_min(grad: Tensor, input: Tensor, min: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad))
 
@@ -79,7 +88,7 @@ def clamp_min_tensor(grad: Tensor, input: Tensor, min: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad), min=F.keep_where(input < min, grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, None, max))")
+@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, None, max))", foreach=True)
 def clamp_max(grad: Tensor, input: Tensor, max: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad))
 
@@ -89,7 +98,7 @@ def clamp_max_tensor(grad: Tensor, input: Tensor, max: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad), max=F.keep_where(input > max, grad))
 
 
-@elementwise(in_place=True, node="LerpBackward1")
+@elementwise(in_place=True, node="LerpBackward1", foreach=True)
 def lerp(grad: Tensor, input: Tensor, end: Tensor, weight: Tensor) -> Pullback:
     return wrt(
         input=grad * F.conj(1 - weight),

@@ -5,39 +5,39 @@ from __future__ import annotations
 from pullback.rules import Tensor, non_differentiable
 
 
-@non_differentiable(promote="common", structure="elementwise")
+@non_differentiable(promote="common", structure="elementwise", gives="comparison", complex32=True)
 def eq(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(promote="common", structure="elementwise")
+@non_differentiable(promote="common", structure="elementwise", gives="comparison", complex32=True)
 def ne(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(promote="common", structure="elementwise")
+@non_differentiable(promote="common", structure="elementwise", gives="comparison")
 def lt(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(promote="common", structure="elementwise")
+@non_differentiable(promote="common", structure="elementwise", gives="comparison")
 def le(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(promote="common", structure="elementwise")
+@non_differentiable(promote="common", structure="elementwise", gives="comparison")
 def gt(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(promote="common", structure="elementwise")
+@non_differentiable(promote="common", structure="elementwise", gives="comparison")
 def ge(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(out=False, structure="elementwise")
+@non_differentiable(out=False, structure="elementwise", exact=True, gives="truth", complex32=True)
 def isnan(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False, structure="elementwise")
+@non_differentiable(out=False, structure="elementwise", gives="truth", complex32=True)
 def isinf(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False, structure="elementwise")
+@non_differentiable(out=False, structure="elementwise", exact=True, gives="truth", complex32=True)
 def isfinite(input: Tensor) -> None: ...
 
 
@@ -49,9 +49,9 @@ def isposinf(input: Tensor) -> None: ...
 def isneginf(input: Tensor) -> None: ...
 
 
-@non_differentiable(out=False, structure="elementwise")
+@non_differentiable(out=False, structure="elementwise", complex32=True)
 def isreal(input: Tensor) -> None: ...
 
 
-@non_differentiable(structure="elementwise")
+@non_differentiable(structure="elementwise", gives="truth")
 def isclose(input: Tensor, other: Tensor) -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
 
 
-@elementwise(in_place=True, out_dtype="found")
+@elementwise(in_place=True, out_dtype="found", exact=True, foreach=True)
 def abs(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.sgn(input))
 
@@ -48,7 +48,7 @@ def polar_tangent(angle: Tensor, abs_tangent: Tensor, angle_tangent: Tensor, *, 
     return abs_tangent * F.sgn_of_angle(angle) + result * 1j * angle_tangent
 
 
-@elementwise(out_dtype="for_object")
+@elementwise(out_dtype="for_object", complex32=True)
 def complex(grad: Tensor, real: Tensor, imag: Tensor) -> Pullback:
     return wrt(real=F.real_part(grad), imag=F.imaginary_part(grad))
 

@@ -6,7 +6,12 @@ from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not
 
 
 @general(
-    outputs=("L", "info"), differentiable=(True, False), structure="matrices", autocast="float32", out_dtype="c_types"
+    outputs=("L", "info"),
+    differentiable=(True, False),
+    structure="matrices",
+    autocast="float32",
+    out_dtype="c_types",
+    returns=True,
 )
 def linalg_cholesky_ex(grad: Tensor, A: Tensor, upper: bool, *, L: Tensor) -> Pullback:
     return wrt(A=F.cholesky_back(grad, L, upper))
@@ -27,24 +32,33 @@ def cholesky_tangent(input_tangent: Tensor, upper: bool, *, result: Tensor) -> T
     return F.cholesky_forward(input_tangent, result, upper)
 
 
-@general(outputs=("Q", "R"), structure="matrices", autocast="float32", out_dtype="c_types")
+@general(outputs=("Q", "R"), structure="matrices", autocast="float32", out_dtype="c_types", returns=True)
 def linalg_qr(grad_Q: Tensor, grad_R: Tensor, A: Tensor, mode: str, *, Q: Tensor, R: Tensor) -> Pullback:
     return wrt(A=F.qr_back(grad_Q, grad_R, Q, R, mode))
 
 
-@general(outputs=("a", "tau"), structure="matrices", autocast="float32")
+@general(outputs=("a", "tau"), structure="matrices", autocast="float32", returns=True)
 def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
     return wrt(input=not_implemented("geqrf"))
 
 
-@general(outputs=("U", "S", "Vh"), structure="matrices", shows="full_matrices", autocast="float32", out_dtype="c_types")
+@general(
+    outputs=("U", "S", "Vh"),
+    structure="matrices",
+    shows="full_matrices",
+    autocast="float32",
+    out_dtype="c_types",
+    returns=True,
+)
 def linalg_svd(
     grad_U: Tensor, grad_S: Tensor, grad_Vh: Tensor, A: Tensor, *, U: Tensor, S: Tensor, Vh: Tensor
 ) -> Pullback:
     return wrt(A=F.svd_back(grad_U, grad_S, grad_Vh, U, S, Vh))
 
 
-@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32", out_dtype="c_types")
+@general(
+    outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32", out_dtype="c_types", returns=True
+)
 def linalg_eigh(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:
@@ -56,7 +70,7 @@ def linalg_eigh_tangent(A_tangent: Tensor, *, eigenvalues: Tensor, eigenvectors:
     return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
 
 
-@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32")
+@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32", returns=True)
 def linalg_eig(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:

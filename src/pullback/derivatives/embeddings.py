@@ -9,6 +9,7 @@ from pullback.rules import F, Pullback, Tensor, linear, wrt
     out=False,
     backward="embedding_dense_backward(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq) if not sparse else "
     "embedding_gradient(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq, sparse)",
+    lenient=True,
 )
 def embedding(
     grad: Tensor, weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
@@ -16,7 +17,7 @@ def embedding(
     return wrt(weight=F.embedding_gradient(grad, indices, weight.shape[0], padding_idx, scale_grad_by_freq, sparse))
 
 
-@linear(node="EmbeddingDenseBackwardBackward0", out=False)
+@linear(node="EmbeddingDenseBackwardBackward0", out=False, fresh=True)
 def embedding_back(
     grad: Tensor, input: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
 ) -> Pullback:

@@ -9,6 +9,10 @@ from pullback.rules import F, Pullback, Tensor, elementwise, wrt
     in_place=True,
     node="PowBackward1",
     backward="wrt(exponent=pow_back_exponent(grad, input, exponent, result), input=pow_back(grad, input, exponent))",
+    foreach=True,
+    in_place_overload="pow_.Scalar",
+    asks=True,
+    bare=True,
 )
 def pow(grad: Tensor, input: Tensor, exponent: Tensor, *, result: Tensor) -> Pullback:
     return wrt(
@@ -33,17 +37,19 @@ def pow_base(grad: Tensor, exponent: Tensor, input: Tensor, *, result: Tensor) -
     return wrt(exponent=F.pow_base_grad(grad, exponent, input, result))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def sqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad / (2 * F.conj(result)))
 
 
-@elementwise(in_place=True, promote="float", backward="wrt(input=mul(conj(pow(result, 3)), mul(grad, -0.5)))")
+@elementwise(
+    in_place=True, promote="float", backward="wrt(input=mul(conj(pow(result, 3)), mul(grad, -0.5)))", foreach=True
+)
 def rsqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.pow_scalar(result, 3)) / -2)
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def exp(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(result))
 
@@ -53,27 +59,27 @@ def exp2(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(result) * 0.6931471805599453)
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def expm1(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * (F.conj(result) + 1))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def log(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def log2(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / (F.conj(input) * 0.6931471805599453))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def log10(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / (F.conj(input) * 2.302585092994046))
 
 
-@elementwise(in_place=True, promote="float", node="Log1PBackward0")
+@elementwise(in_place=True, promote="float", node="Log1PBackward0", foreach=True)
 def log1p(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input + 1))
 

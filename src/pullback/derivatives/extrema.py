@@ -75,18 +75,18 @@ def amin_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
     return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
 
 
-@general(outputs=("min", "max"), out_dtype="c_types")
+@general(outputs=("min", "max"), out_dtype="c_types", returns=True)
 def aminmax(
     grad_min: Tensor, grad_max: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, min: Tensor, max: Tensor
 ) -> Pullback:
     return wrt(input=F.aminmax_grad(grad_min, grad_max, input, min, max, dim, keepdim))
 
 
-@non_differentiable(out_dtype="c_types")
+@non_differentiable(out_dtype="c_types", gives="positions")
 def argmax(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 
-@non_differentiable(out_dtype="c_types")
+@non_differentiable(out_dtype="c_types", gives="positions")
 def argmin(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 

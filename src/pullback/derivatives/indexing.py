@@ -20,12 +20,12 @@ def slice_view(grad: Tensor, input: Tensor, dim: Dim, start: int, end: int, step
     return wrt(input=F.slice_back(grad, input.shape, dim, start, end, step))
 
 
-@linear(out=False, node="SelectBackwardBackward0")
+@linear(out=False, node="SelectBackwardBackward0", fresh=True)
 def select_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, index: int) -> Pullback:
     return wrt(input=F.select(grad, dim, index))
 
 
-@linear(out=False, node="SliceBackwardBackward0")
+@linear(out=False, node="SliceBackwardBackward0", fresh=True)
 def slice_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, start: int, end: int, step: int) -> Pullback:
     return wrt(input=F.slice_view(grad, dim, start, end, step))
 
@@ -44,22 +44,27 @@ def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullba
     return wrt(input=F.index_select_back(grad, input.shape, dim, index))
 
 
-@linear(backward="wrt(input=gather_back(grad, dim, index, input.shape))", out_dtype="c_types")
+@linear(backward="wrt(input=gather_back(grad, dim, index, input.shape))", out_dtype="c_types", out_apart=True)
 def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
 
 
-@linear(out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {0} and out.dtype = {1}")
+@linear(
+    out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {0} and out.dtype = {1}",
+    out_apart=True,
+)
 def take(grad: Tensor, input: Tensor, index: Tensor) -> Pullback:
     return wrt(input=F.take_back(grad, input.shape, index))
 
 
-@linear(out_dtype="same_scalar_type")
+@linear(out_dtype="same_scalar_type", out_apart=True, count_of_values=True, loops=False)
 def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
     return wrt(input=F.masked_select_back(grad, input.shape, mask))
 
 
-@non_differentiable(out_dtype="nonzero: Expected out tensor to have scalar type {0} but got scalar type {1}")
+@non_differentiable(
+    out_dtype="nonzero: Expected out tensor to have scalar type {0} but got scalar type {1}", count_of_values=True
+)
 def nonzero(input: Tensor) -> None: ...
 
 

@@ -6,7 +6,11 @@ from pullback.rules import Pullback, Tensor, general, not_implemented, wrt
 
 
 @general(
-    outputs=("LD", "pivots", "info"), differentiable=(True, False, False), structure="matrices", out_dtype="c_types"
+    outputs=("LD", "pivots", "info"),
+    differentiable=(True, False, False),
+    structure="matrices",
+    out_dtype="c_types",
+    returns=True,
 )
 def linalg_ldl_factor_ex(grad: Tensor, A: Tensor) -> Pullback:
     return wrt(A=not_implemented("aten::linalg_ldl_factor_ex"))

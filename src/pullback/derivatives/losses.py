@@ -9,6 +9,7 @@ from pullback.rules import F, Pullback, Tensor, general, linear, non_differentia
     backward="wrt(input=mse_loss_backward(grad, input, target, reduction), "
     "target=mse_loss_backward(grad, target, input, reduction))",
     autocast="float32",
+    functional=True,
 )
 def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(
@@ -20,6 +21,7 @@ def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pul
     backward="wrt(input=smooth_l1_loss_backward(grad, input, target, reduction, beta), "
     "target=smooth_l1_loss_backward(grad, target, input, reduction, beta))",
     autocast="float32",
+    functional=True,
 )
 def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Pullback:
     return wrt(
@@ -32,6 +34,7 @@ def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, 
     backward="wrt(input=huber_loss_backward(grad, input, target, reduction, delta), "
     "target=huber_loss_backward(grad, target, input, reduction, delta))",
     autocast="float32",
+    functional=True,
 )
 def huber_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float) -> Pullback:
     return wrt(
@@ -40,7 +43,7 @@ def huber_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, delt
     )
 
 
-@general(autocast="float32")
+@general(autocast="float32", functional=True)
 def soft_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(input=F.soft_margin_loss_grad(grad, input, target, reduction))
 
@@ -49,6 +52,7 @@ def soft_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int
     backward="wrt(input=binary_cross_entropy_backward(grad, input, target, weight, reduction), "
     "target=binary_cross_entropy_grad_target(grad, input, weight, reduction))",
     autocast="float32",
+    functional=True,
 )
 def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int) -> Pullback:
     return wrt(
@@ -61,6 +65,7 @@ def binary_cross_entropy(grad: Tensor, input: Tensor, target: Tensor, weight: Te
     backward="wrt(input=logits_back(grad, input, target, weight, pos_weight, reduction), "
     "target=logits_grad_target(grad, input, target, weight, pos_weight, reduction))",
     autocast="float32",
+    functional=True,
 )
 def binary_cross_entropy_with_logits(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, pos_weight: Tensor, reduction: int
@@ -71,7 +76,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@general(autocast="float32")
+@general(autocast="float32", functional=True)
 def multi_margin_loss(
     grad: Tensor, input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor, reduction: int
 ) -> Pullback:
@@ -82,7 +87,7 @@ def multi_margin_loss(
 def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor) -> None: ...
 
 
-@general(autocast="float32")
+@general(autocast="float32", functional=True)
 def multilabel_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pullback:
     return wrt(input=F.multilabel_margin_loss_grad(grad, input, target, reduction))
 
@@ -91,7 +96,7 @@ def multilabel_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reductio
 def multilabel_margin_weights(input: Tensor, target: Tensor) -> None: ...
 
 
-@general(out=False, autocast="float32")
+@general(out=False, autocast="float32", functional=True)
 def ctc_loss(
     grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
     zero_infinity: bool, *, result: Tensor,
@@ -111,6 +116,7 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
     backward="nll_loss_backward(grad, input, target, weight, reduction, ignore_index, "
     "total_weight(target, weight, ignore_index, input.dtype))",
     autocast="float32",
+    functional=True,
 )
 def nll_loss(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
@@ -125,7 +131,7 @@ def nll_loss2d(
     return wrt(input=F.tied_to(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def nll_loss_grad(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:

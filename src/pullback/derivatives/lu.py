@@ -11,6 +11,7 @@ from pullback.rules import F, Pullback, Tensor, general, linear, wrt
     structure="matrices",
     shows="pivot",
     out_dtype="c_types",
+    returns=True,
 )
 def linalg_lu_factor_ex(grad: Tensor, A: Tensor, *, LU: Tensor, pivots: Tensor) -> Pullback:
     return wrt(A=F.lu_factor_back(grad, LU, pivots))
@@ -22,6 +23,7 @@ def linalg_lu_factor_ex(grad: Tensor, A: Tensor, *, LU: Tensor, pivots: Tensor) 
     structure="matrices",
     shows="pivot",
     out_dtype="c_types",
+    returns=True,
 )
 def linalg_lu(grad_L: Tensor, grad_U: Tensor, A: Tensor, *, P: Tensor, L: Tensor, U: Tensor) -> Pullback:
     return wrt(A=F.matmul(P, F.lu_back(grad_L, grad_U, L, U)))
@@ -33,6 +35,7 @@ def linalg_lu(grad_L: Tensor, grad_U: Tensor, A: Tensor, *, P: Tensor, L: Tensor
     structure="matrices",
     vectors=("LU_pivots",),
     out_dtype="c_types",
+    returns=True,
 )
 def lu_unpack(grad_L: Tensor, grad_U: Tensor, LU_data: Tensor, unpack_data: bool) -> Pullback:
     return wrt(LU_data=F.lu_unpack_back(grad_L, grad_U, LU_data.shape, unpack_data))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pullback.rules import Dim, F, Pullback, Scalar, Shape, Tensor, general, linear, self_adjoint, tangent, wrt
 
 
-@general(in_place=True, out=False, structure="elementwise")
+@general(
+    in_place=True, out=False, structure="elementwise", writes="fill", in_place_overload="masked_fill_.Scalar", bare=True
+)
 def masked_fill(grad: Tensor, input: Tensor, mask: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape))
 
@@ -15,7 +17,14 @@ def masked_fill_tangent(mask: Tensor, input_tangent: Tensor) -> Tensor:
     return F.masked_fill(input_tangent, mask, 0)
 
 
-@linear(in_place=True, node="MaskedFillBackward1", out=False, profiled="masked_fill")
+@linear(
+    in_place=True,
+    node="MaskedFillBackward1",
+    out=False,
+    profiled="masked_fill",
+    writes="fill",
+    in_place_overload="masked_fill_.Tensor",
+)
 def masked_fill_tensor(grad: Tensor, input: Tensor, mask: Tensor, value: Tensor) -> Pullback:
     return wrt(
         input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),
@@ -23,12 +32,12 @@ def masked_fill_tensor(grad: Tensor, input: Tensor, mask: Tensor, value: Tensor)
     )
 
 
-@linear(out=False)
+@linear(out=False, loops=False)
 def sum_where(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
     return wrt(input=F.masked_keep(F.expand(grad, input.shape), mask))
 
 
-@linear(in_place=True, out=False)
+@linear(in_place=True, out=False, loops=False)
 def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) -> Pullback:
     return wrt(
         input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),
@@ -72,7 +81,7 @@ def as_strided_scatter(
     )
 
 
-@self_adjoint(out=False, structure="elementwise")
+@self_adjoint(out=False, structure="elementwise", writes="fill", in_place_overload="fill_.Scalar")
 def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
@@ -84,21 +93,37 @@ def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     structure="elementwise",
     aten="fill(input, value)",
     backward="wrt(input=zeros_like(grad))",
+    writes="fill",
+    in_place_overload="fill_.Scalar",
 )
 def refill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
-@linear(node="FillBackward1", out=False, profiled="fill_")
+@linear(node="FillBackward1", out=False, profiled="fill_", in_place_overload="fill_.Tensor")
 def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 
-@linear(in_place=True, node="FillBackward3", out=False, profiled="fill")
+@linear(
+    in_place=True,
+    node="FillBackward3",
+    out=False,
+    profiled="fill",
+    writes="after_reading",
+    in_place_overload="fill_.Tensor",
+)
 def refill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 
-@self_adjoint(in_place=True, out=False, structure="elementwise", backward="wrt(input=zeros_like(grad))")
+@self_adjoint(
+    in_place=True,
+    out=False,
+    structure="elementwise",
+    backward="wrt(input=zeros_like(grad))",
+    writes="fill",
+    foreach=True,
+)
 def zero(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))

@@ -10,7 +10,7 @@ def linalg_det(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
     return wrt(A=F.det_back(grad, A, result))
 
 
-@general(outputs=("sign", "logabsdet"), structure="matrices", out_dtype="c_types")
+@general(outputs=("sign", "logabsdet"), structure="matrices", out_dtype="c_types", returns=True)
 def linalg_slogdet(grad_sign: Tensor, grad_logabsdet: Tensor, A: Tensor, *, sign: Tensor) -> Pullback:
     return wrt(A=F.slogdet_back(grad_sign, grad_logabsdet, A, sign))
 
@@ -21,6 +21,7 @@ def linalg_slogdet(grad_sign: Tensor, grad_logabsdet: Tensor, A: Tensor, *, sign
     structure="matrices",
     autocast="float32",
     out_dtype="c_types",
+    returns=True,
 )
 def linalg_inv_ex(grad: Tensor, A: Tensor, *, inverse: Tensor) -> Pullback:
     return wrt(A=F.inverse_back(grad, inverse))

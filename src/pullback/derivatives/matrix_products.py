@@ -9,6 +9,8 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, mu
     backward="wrt(mat2=mm_back_second(grad, input, mat2), input=mm_back_first(grad, input, mat2))",
     autocast="lower",
     out_dtype="c_types",
+    fresh=True,
+    product=0,
 )
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
@@ -18,6 +20,8 @@ def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     backward="wrt(mat2=bmm(conj(transpose(input, 1, 2)), grad), input=bmm(grad, conj(transpose(mat2, 1, 2))))",
     autocast="lower",
     out_dtype="c_types",
+    fresh=True,
+    product=0,
 )
 def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad))
@@ -26,12 +30,14 @@ def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
 @multilinear(
     backward="wrt(input=mul(view(grad, (grad.shape[0], 1)), conj(vec)), vec=mv(conj(t(input)), grad))",
     out_dtype="addmv input tensors must have the same dtype, but got {1}, {0}, and {0}",
+    fresh=True,
+    product=0,
 )
 def mv(grad: Tensor, input: Tensor, vec: Tensor) -> Pullback:
     return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.transpose(input, 0, 1)), grad))
 
 
-@multilinear(out_dtype="for_dot")
+@multilinear(out_dtype="for_dot", product=0)
 def dot(grad: Tensor, input: Tensor, tensor: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(tensor), tensor=grad * F.conj(input))
 
@@ -62,13 +68,19 @@ def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     fused="matmul_node",
     autocast="lower",
     profiled="matmul",
+    product=0,
 )
 def matmul_batched(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
 @multilinear(
-    node="CloneBackward0", parts="matmul_steps(input, other)", fused="matmul_node", autocast="lower", profiled="matmul"
+    node="CloneBackward0",
+    parts="matmul_steps(input, other)",
+    fused="matmul_node",
+    autocast="lower",
+    profiled="matmul",
+    product=0,
 )
 def matmul_flipped(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
@@ -93,6 +105,7 @@ def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullba
     "input=sum_to(scaled_by(grad, beta) if beta != 1 else grad, input.shape))",
     autocast="lower",
     out_dtype="c_types",
+    product=1,
 )
 def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     # The sum of a bias is that of a linear layer, to the bit: a layer may be recorded as either.
@@ -113,7 +126,7 @@ def addmm_tangent(
     return F.addmm(input_tangent, mat1_tangent, mat2, beta=beta, alpha=alpha) + F.mm(mat1, mat2_tangent) * alpha
 
 
-@general(in_place=True, out_dtype="c_types")
+@general(in_place=True, out_dtype="c_types", product=1)
 def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -143,7 +156,7 @@ def addr(grad: Tensor, input: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, 
     )
 
 
-@general(in_place=True, autocast="lower", out_dtype="c_types")
+@general(in_place=True, autocast="lower", out_dtype="c_types", product=1)
 def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -163,7 +176,12 @@ def baddbmm_tangent(
     )
 
 
-@general(in_place=True, autocast="lower", out_dtype="self and mat2 must have the same dtype, but got {1} and {0}")
+@general(
+    in_place=True,
+    autocast="lower",
+    out_dtype="self and mat2 must have the same dtype, but got {1} and {0}",
+    out_resized="silently",
+)
 def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(
@@ -180,6 +198,7 @@ def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Sc
     parts="linear_steps(input, weight, bias)",
     fused="linear_node",
     autocast="lower",
+    product=0,
 )
 def linear_bias(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -201,6 +220,7 @@ def linear_bias_tangent(
     parts="linear_steps(input, weight, bias)",
     fused="linear_node",
     autocast="lower",
+    product=0,
 )
 def linear_bias_folded(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -222,6 +242,7 @@ def linear_bias_folded_tangent(
     fused="linear_node",
     parts="linear_steps(input, weight, bias, fold=False)",
     autocast="lower",
+    product=0,
 )
 def linear_bias_added(grad: Tensor, input: Tensor, weight: Tensor, bias: Tensor) -> Pullback:
     return wrt(
@@ -244,6 +265,7 @@ def linear_bias_added_tangent(
     fused="linear_node",
     autocast="lower",
     profiled="linear",
+    product=0,
 )
 def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))
@@ -255,6 +277,7 @@ def linear_product(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     fused="linear_node",
     autocast="lower",
     profiled="linear",
+    product=0,
 )
 def linear_product_folded(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(input=F.linear_grad_input(grad, weight), weight=F.linear_grad_weight(grad, input))

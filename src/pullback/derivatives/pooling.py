@@ -57,6 +57,8 @@ def take_from_planes(grad: Tensor, input: Tensor, indices: Tensor, dims: int) ->
     backward="avg_pool2d_backward(grad, input, kernel_size, stride, padding, ceil_mode, count_include_pad, "
     "divisor_override)",
     out_dtype="c_types",
+    functional=True,
+    written_in="c",
 )
 def avg_pool2d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
@@ -72,7 +74,15 @@ def avg_pool2d(
     )
 
 
-@linear(node="AvgPool3DBackward0", out=False, structure="leading", autocast="float32", out_dtype="c_types")
+@linear(
+    node="AvgPool3DBackward0",
+    out=False,
+    structure="leading",
+    autocast="float32",
+    out_dtype="c_types",
+    functional=True,
+    written_in="c",
+)
 def avg_pool3d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def flip(grad: Tensor, input: Tensor, dims: Shape) -> Pullback:
     return wrt(input=F.flip(grad, dims))
 
@@ -15,22 +15,22 @@ def roll(grad: Tensor, input: Tensor, shifts: Shape, dims: Shape) -> Pullback:
     return wrt(input=F.roll_back(grad, shifts, dims))
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def rot90(grad: Tensor, input: Tensor, k: int, dims: Shape) -> Pullback:
     return wrt(input=F.rot90(grad, -k, dims))
 
 
-@linear(out=False, backward="wrt(input=repeat_back(grad, input.shape, repeats))")
+@linear(out=False, backward="wrt(input=repeat_back(grad, input.shape, repeats))", bare=True, method_alone=True)
 def repeat(grad: Tensor, input: Tensor, repeats: Shape) -> Pullback:
     return wrt(input=F.repeat_back(grad, input.shape, repeats))
 
 
-@linear(in_place=True, out_dtype="c_types")
+@linear(in_place=True, out_dtype="c_types", fresh=True)
 def tril(grad: Tensor, input: Tensor, diagonal: int) -> Pullback:
     return wrt(input=F.tril(grad, diagonal))
 
 
-@linear(in_place=True, out_dtype="c_types")
+@linear(in_place=True, out_dtype="c_types", fresh=True)
 def triu(grad: Tensor, input: Tensor, diagonal: int) -> Pullback:
     return wrt(input=F.triu(grad, diagonal))
 

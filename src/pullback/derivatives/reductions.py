@@ -10,7 +10,7 @@ def sum_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
 
-@linear(node="SumBackward1", out_dtype="c_types")
+@linear(node="SumBackward1", out_dtype="c_types", asks=True, bare=True)
 def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
@@ -20,7 +20,7 @@ def mean_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
 
-@linear(node="MeanBackward1")
+@linear(node="MeanBackward1", asks=True, bare=True)
 def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
@@ -53,7 +53,7 @@ def not_nan(input: Tensor) -> None: ...
 def count_not_nan(input: Tensor, dim: Dims, keepdim: bool) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, gives="positions")
 def count_nonzero(input: Tensor, dim: Dims) -> None: ...
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, tangent, wrt
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
 def floor(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
 def ceil(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
 def trunc(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
 def round(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
@@ -30,12 +30,12 @@ def round_decimals(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, out_dtype="found")
+@elementwise(in_place=True, out_dtype="found", foreach=True)
 def frac(grad: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found")
+@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
 def sign(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
@@ -63,6 +63,8 @@ def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     outputs=("mantissa", "exponent"),
     differentiable=(True, False),
     out_dtype="torch.frexp() expects mantissa to have dtype {0} but got {1}",
+    returns=True,
+    loops=False,
 )
 def frexp(grad: Tensor, *, exponent: Tensor) -> Pullback:
     return wrt(input=grad / F.exp2_of(exponent, grad))
@@ -83,6 +85,6 @@ def heaviside(grad: Tensor, input: Tensor, values: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::heaviside"), values=not_implemented("aten::heaviside"))
 
 
-@linear(structure="elementwise")
+@linear(structure="elementwise", fresh=True, exact=True)
 def zeros_of(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))

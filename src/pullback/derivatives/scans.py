@@ -10,7 +10,7 @@ def cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reversed_cumsum(F.to_dtype(grad, input.dtype), dim))
 
 
-@linear(out=False)
+@linear(out=False, fresh=True)
 def reversed_cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.cumsum(grad, dim))
 
@@ -20,7 +20,7 @@ def cumprod(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.cumprod_grad(F.to_dtype(grad, input.dtype), input, dim))
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False))
+@general(outputs=("values", "indices"), differentiable=(True, False), returns=True)
 def cummax(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.add_along(grad, indices, input.shape, dim))
 
@@ -30,7 +30,7 @@ def cummax_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tenso
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False))
+@general(outputs=("values", "indices"), differentiable=(True, False), returns=True)
 def cummin(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.add_along(grad, indices, input.shape, dim))
 

@@ -18,7 +18,7 @@ from pullback.rules import (
 )
 
 
-@linear(in_place=True, out=False)
+@linear(in_place=True, out=False, writes="at_positions")
 def index_put(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values: Tensor, accumulate: bool) -> Pullback:
     return wrt(
         input=grad if accumulate else F.index_put(grad, indices, dims, F.zeros_in_shape(grad, ()), False),
@@ -26,7 +26,7 @@ def index_put(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values:
     )
 
 
-@linear(in_place=True, out_dtype="c_types")
+@linear(in_place=True, out_dtype="c_types", writes="at_positions")
 def scatter(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
     return wrt(
         input=F.scatter_value(grad, dim, index, 0),
@@ -34,12 +34,12 @@ def scatter(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -
     )
 
 
-@self_adjoint(in_place=True, node="ScatterBackward1", public="scatter")
+@self_adjoint(in_place=True, node="ScatterBackward1", public="scatter", fresh=True)
 def scatter_value(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.scatter_value(grad, dim, index, 0))
 
 
-@linear(in_place=True, out_dtype="c_types")
+@linear(in_place=True, out_dtype="c_types", fresh=True, writes="at_positions")
 def scatter_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
     return wrt(input=grad, src=F.pad_to(F.gather(grad, dim, index), src.shape))
 
@@ -49,7 +49,7 @@ def pad_to(grad: Tensor, input: Tensor, shape: Shape) -> Pullback:
     return wrt(input=F.low_corner(grad, input.shape))
 
 
-@general(in_place=True, out_dtype="c_types")
+@general(in_place=True, out_dtype="c_types", writes="at_positions")
 def scatter_reduce(
     grad: Tensor,
     input: Tensor,
@@ -67,12 +67,12 @@ def scatter_reduce(
     )
 
 
-@linear(in_place=True, out_dtype="c_types")
+@linear(in_place=True, out_dtype="c_types", writes="at_positions")
 def index_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, source=F.index_add_back_source(grad, dim, index, source.shape, alpha))
 
 
-@linear(in_place=True, autocast="widest", out_dtype="c_types")
+@linear(in_place=True, autocast="widest", out_dtype="c_types", writes="at_positions")
 def index_copy(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),
@@ -80,7 +80,7 @@ def index_copy(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Ten
     )
 
 
-@self_adjoint(in_place=True)
+@self_adjoint(in_place=True, writes="fill")
 def index_fill(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.index_fill(grad, dim, index, 0))
 
@@ -95,7 +95,7 @@ def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, valu
     )
 
 
-@general(in_place=True, out_dtype="c_types")
+@general(in_place=True, out_dtype="c_types", writes="at_positions")
 def index_reduce(
     grad: Tensor,
     input: Tensor,
@@ -145,7 +145,7 @@ def both(input: Tensor, other: Tensor) -> None: ...
 def equal_as(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(out=False)
+@non_differentiable(out=False, count_of_values=True)
 def distinct_positions(index: Tensor, shape: Shape, dim: int) -> None: ...
 
 

@@ -7,17 +7,17 @@ from typing import Any
 from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
-@linear(structure="elementwise")
+@linear(structure="elementwise", complex32=True, bare=True, same_values=True)
 def clone(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0", out=False, structure="elementwise", profiled="clone")
+@linear(node="ToCopyBackward0", out=False, structure="elementwise", profiled="clone", same_values=True)
 def copy_to(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="CloneBackward0", out=False, aten="clone(input, memory_format=memory_format(order))")
+@linear(node="CloneBackward0", out=False, aten="clone(input, memory_format=memory_format(order))", same_values=True)
 def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
@@ -26,6 +26,8 @@ def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     structure="elementwise",
     aten="_to_copy(input, dtype=dtype)",
     backward="wrt(input=converted_back(grad, input.dtype))",
+    complex32=True,
+    same_values=True,
 )
 def to_copy(grad: Tensor, input: Tensor, dtype: DType) -> Pullback:
     return wrt(input=F.to_dtype(grad, input.dtype))
@@ -40,7 +42,7 @@ def to_device(grad: Tensor, input: Tensor, place: Any, origin: Any) -> Pullback:
 def to_integer(input: Tensor, dtype: DType) -> None: ...
 
 
-@linear(node="torch::autograd::CopyBackwards", in_place=True, out=False, structure="elementwise")
+@linear(node="torch::autograd::CopyBackwards", in_place=True, out=False, structure="elementwise", foreach=True)
 def copy(grad: Tensor, input: Tensor, src: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), src=F.sum_to_like(grad, src.shape, src.dtype))
 
@@ -53,22 +55,22 @@ def zeros_in_shape(input: Tensor, shape: Shape) -> None: ...
 def zeros_in_shape_of(input: Tensor) -> None: ...
 
 
-@linear(view=True, structure="elementwise")
+@linear(view=True, structure="elementwise", same_values=True)
 def alias(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(view=True)
+@linear(view=True, bare=True, same_values=True, method_alone=True)
 def view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(out=False, aten="_unsafe_view(input, size)")
+@linear(out=False, aten="_unsafe_view(input, size)", same_values=True)
 def unsafe_view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True)
+@linear(view=True, bare=True, same_values=True, method_alone=True)
 def expand(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.sum_to(grad, input.shape))
 
@@ -78,22 +80,22 @@ def transpose(grad: Tensor, input: Tensor, dim0: Dim, dim1: Dim) -> Pullback:
     return wrt(input=F.transpose(grad, dim0, dim1))
 
 
-@linear(view=True)
+@linear(view=True, bare=True, method_alone=True)
 def permute(grad: Tensor, input: Tensor, dims: Shape) -> Pullback:
     return wrt(input=F.permute_back(grad, dims))
 
 
-@linear(view=True)
+@linear(view=True, method_alone=True)
 def t(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.t(grad))
 
 
-@linear(view=True, backward="wrt(input=without_dim(grad, input.shape))", shows="dim")
+@linear(view=True, backward="wrt(input=without_dim(grad, input.shape))", shows="dim", asks=True, bare=True)
 def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True)
+@linear(view=True, asks=True, bare=True)
 def squeeze(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
@@ -115,12 +117,12 @@ def diagonal(grad: Tensor, input: Tensor, offset: int, dim1: Dim, dim2: Dim) -> 
     return wrt(input=F.diagonal_back(grad, input.shape, offset, dim1, dim2))
 
 
-@linear(view=True)
+@linear(view=True, method_alone=True)
 def unfold(grad: Tensor, input: Tensor, dimension: Dim, size: int, step: int) -> Pullback:
     return wrt(input=F.unfold_back(grad, input.shape, dimension, size, step))
 
 
-@linear(view=True)
+@linear(view=True, bare=True)
 def as_strided(
     grad: Tensor, input: Tensor, size: Shape, stride: Shape, storage_offset: int | None, input_stride: Shape,
     input_offset: int, examples: int,
@@ -130,11 +132,11 @@ def as_strided(
     )
 
 
-@linear(view="replay", structure="elementwise")
+@linear(view="replay", structure="elementwise", complex32=True)
 def view_as_real(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.complex_from_pairs(grad))
 
 
-@linear(view="replay", autocast="float32")
+@linear(view="replay", autocast="float32", complex32=True)
 def view_as_complex(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.pairs_from_complex(grad))

@@ -9,6 +9,8 @@ from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, self_adjoint
     aten="_softmax(input, dim, False)",
     backward="_softmax_backward_data(grad, result, dim, result.dtype)",
     out_dtype="c_types",
+    bare=True,
+    functional=True,
 )
 def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.softmax_grad(grad, result, dim))
@@ -18,6 +20,8 @@ def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullbac
     aten="_log_softmax(input, dim, False)",
     backward="_log_softmax_backward_data(grad, result, dim, result.dtype)",
     out_dtype="c_types",
+    bare=True,
+    functional=True,
 )
 def log_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.log_softmax_grad(grad, result, dim))
@@ -28,7 +32,7 @@ def log_softmax_tangent(input_tangent: Tensor, dim: Dim, *, result: Tensor) -> T
     return F.log_softmax_push(input_tangent, result, dim)
 
 
-@general(backward="wrt(input=logsumexp_back(grad, input, result, dim, keepdim))")
+@general(backward="wrt(input=logsumexp_back(grad, input, result, dim, keepdim))", bare=True)
 def logsumexp(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.logsumexp_grad(grad, input, result, dim, keepdim))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, wrt
 
 
-@general(outputs=("result", "info"), differentiable=(True, False), out_dtype="c_types")
+@general(outputs=("result", "info"), differentiable=(True, False), out_dtype="c_types", returns=True)
 def linalg_solve_ex(grad: Tensor, A: Tensor, B: Tensor, left: bool, *, result: Tensor) -> Pullback:
     to_B = F.solve_adjoint(A, grad, left)
     return wrt(A=F.sum_to(F.solve_matrix_back(to_B, A, result, left), A.shape), B=F.sum_to(to_B, B.shape))
@@ -27,7 +27,7 @@ def cholesky_inverse(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor
 
 @general(
     outputs=("solution", "residuals", "rank", "singular_values"), differentiable=(True, True, False, False),
-    autocast="float32",
+    autocast="float32",returns=True
 )  # fmt: skip
 def linalg_lstsq(grad_solution: Tensor, grad_residuals: Tensor, A: Tensor, B: Tensor, *, solution: Tensor) -> Pullback:
     return wrt(

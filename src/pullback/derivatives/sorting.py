@@ -9,6 +9,7 @@ from pullback.rules import Dim, F, Pullback, Tensor, general, non_differentiable
     outputs=("values", "indices"),
     differentiable=(True, False),
     backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
+    returns=True,
 )
 def sort(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_along(grad, indices, input.shape, dim))
@@ -35,7 +36,7 @@ def sort_stable_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> 
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@non_differentiable
+@non_differentiable(gives="positions")
 def argsort(input: Tensor, dim: Dim) -> None: ...
 
 
@@ -43,6 +44,7 @@ def argsort(input: Tensor, dim: Dim) -> None: ...
     outputs=("values", "indices"),
     differentiable=(True, False),
     backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
+    returns=True,
 )
 def topk(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_along(grad, indices, input.shape, dim))
@@ -57,6 +59,8 @@ def topk_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tensor:
     outputs=("values", "indices"),
     differentiable=(True, False),
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+    out_apart=True,
+    returns=True,
 )
 def kthvalue(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
@@ -123,6 +127,7 @@ def nanmedian_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, ind
     outputs=("values", "indices"),
     differentiable=(True, False),
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+    returns=True,
 )
 def mode(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))

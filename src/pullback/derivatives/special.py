@@ -6,13 +6,16 @@ from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable,
 
 
 @elementwise(
-    in_place=True, promote="float", backward="wrt(input=mul(mul(exp(neg(pow(input, 2))), 1.1283791670955126), grad))"
+    in_place=True,
+    promote="float",
+    backward="wrt(input=mul(mul(exp(neg(pow(input, 2))), 1.1283791670955126), grad))",
+    foreach=True,
 )
 def erf(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.exp(-input * input) * 1.1283791670955126)
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def erfc(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.exp(-input * input) * -1.1283791670955126)
 
@@ -63,7 +66,7 @@ def xlog1py(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def lgamma(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.digamma(input))
 

@@ -16,7 +16,13 @@ def linalg_solve_triangular(
     )
 
 
-@general(outputs=("solution", "cloned_coefficient"), structure="matrices", autocast="float32", out_dtype="c_types")
+@general(
+    outputs=("solution", "cloned_coefficient"),
+    structure="matrices",
+    autocast="float32",
+    out_dtype="c_types",
+    returns=True,
+)
 def triangular_solve(
     grad_solution: Tensor, grad_cloned_coefficient: Tensor, input: Tensor, A: Tensor, upper: bool, transpose: bool,
     unitriangular: bool, *, solution: Tensor,

@@ -5,51 +5,59 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, wrt
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def sin(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.cos(input)))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def cos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.sin(input)))
 
 
-@elementwise(in_place=True, promote="float", backward="wrt(input=mul(grad, conj(add(pow(result, 2), 1))))")
+@elementwise(
+    in_place=True, promote="float", backward="wrt(input=mul(grad, conj(add(pow(result, 2), 1))))", foreach=True
+)
 def tan(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(1 + result * result))
 
 
 @elementwise(
-    in_place=True, promote="float", backward="wrt(input=mul(grad, conj(rsqrt(add(mul(neg(input), input), 1)))))"
+    in_place=True,
+    promote="float",
+    backward="wrt(input=mul(grad, conj(rsqrt(add(mul(neg(input), input), 1)))))",
+    foreach=True,
 )
 def asin(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.rsqrt((1 - input) * (1 + input))))
 
 
 @elementwise(
-    in_place=True, promote="float", backward="wrt(input=mul(grad, conj(neg(rsqrt(add(mul(neg(input), input), 1))))))"
+    in_place=True,
+    promote="float",
+    backward="wrt(input=mul(grad, conj(neg(rsqrt(add(mul(neg(input), input), 1))))))",
+    foreach=True,
 )
 def acos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.rsqrt((1 - input) * (1 + input))))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def atan(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input * input + 1))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def sinh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.cosh(input)))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", foreach=True)
 def cosh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.sinh(input)))
 
 
-@elementwise(in_place=True, promote="float", backward="tanh_backward(grad, result)")
+@elementwise(in_place=True, promote="float", backward="tanh_backward(grad, result)", foreach=True, functional=True)
 def tanh(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.tanh_backward(grad, result))
 

@@ -29,17 +29,12 @@ from pullback.dispatch.lowering import lower, operand_of
 from pullback.dispatch.recording import record, record_in_place
 from pullback.dispatch.templates import run_expression
 from pullback.dispatch.wrapper_tensors import make_wrapper_subclass
+from pullback.facts import fact_of
 from pullback.functions import unfused
 from pullback.modes.interception import dispatch
 from pullback.modes.switches import switches
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.tensor.tensor_base import TensorBase
-
-_WITHOUT_GRADIENT = frozenset(
-    "detach zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_full "
-    "new_empty new_empty_strided item equal".split()
-)
-"""Functions that are no operations and whose results have no gradient, whatever they get."""
 
 
 def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -54,7 +49,7 @@ def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if operation is not None and operation.parts and kwargs.get("out") is None:
         values = dict(zip(operand.parameters, args, strict=False))
         return run_expression(operation.parts, _part, {**values, **kwargs})
-    unrecorded = operation is not None or operand.name in _WITHOUT_GRADIENT or not switches.records
+    unrecorded = operation is not None or fact_of(operand.name, "without_gradient") or not switches.records
     if not unrecorded and _require_grad((*args, *kwargs.values())):
         return NotImplemented
     lowered = lower(function, args, {k: v for k, v in kwargs.items() if k != "requires_grad"})

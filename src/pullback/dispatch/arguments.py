@@ -6,12 +6,16 @@ from typing import Any
 
 from pullback.dispatch.overloads import OpOverload, OpOverloadPacket
 from pullback.dispatch.schemas import Argument, FunctionSchema
+from pullback.facts import fact_of
 from pullback.tensor.tensor_base import TensorBase
 
 _NUMBERS = (int, float, complex)
-NUMBER_AS_TENSOR = frozenset("add sub mul div floor_divide true_divide add_ sub_ mul_ div_ floor_divide_".split())
-"""Operators of which PyTorch's functions only know the overloads with tensors: a number becomes a tensor of no dimension
-on the way, and is still shown as a number. Backward formulas call the overloads with numbers."""
+
+
+def takes_number_as_tensor(packet: OpOverloadPacket) -> bool:
+    """Whether PyTorch's function only knows the overload with tensors: a number becomes a tensor of no dimension on the
+    way, and is still shown as a number. Backward formulas call the overloads with numbers."""
+    return bool(fact_of(packet.__name__.removesuffix("_"), "number_first"))
 
 
 def fits(argument: Argument, value: Any, *, number_as_tensor: bool = False) -> bool:
@@ -58,7 +62,7 @@ def overload_for(packet: OpOverloadPacket, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _matching(packet: OpOverloadPacket, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | None:
-    for lenient in (packet.__name__ in NUMBER_AS_TENSOR, True):
+    for lenient in (takes_number_as_tensor(packet), True):
         for name in sorted(packet.overloads(), key=lambda n: n != "Tensor") if lenient else packet.overloads():
             if _takes(packet._schemas[name], args, kwargs, lenient):
                 return packet.overload(name)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pullback.backend.device import CPU
 from pullback.backend.dtype import from_numpy_dtype
-from pullback.dispatch.arguments import NUMBER_AS_TENSOR, arranged
+from pullback.dispatch.arguments import arranged, takes_number_as_tensor
 from pullback.dispatch.overloads import OpOverload, OpOverloadPacket, aten
 from pullback.dispatch.templates import template
 from pullback.generated.registry import OPERATIONS, Operation
@@ -136,7 +136,7 @@ def _fitting(name: str, positional: list[Any], keywords: dict[str, Any], out: An
 def _chosen(packet: OpOverloadPacket, values: dict[str, Any]) -> Call | None:
     """The overload that takes the values."""
     names = packet.overloads()
-    if packet.__name__ in NUMBER_AS_TENSOR and switches.current_node is None:
+    if takes_number_as_tensor(packet) and switches.current_node is None:
         names = sorted(names, key=lambda n: n not in ("Tensor", "default"))
         attempts = [True]
     else:

@@ -13,6 +13,7 @@ from pullback.dispatch.declarations import backward_lines
 from pullback.dispatch.node_classes import node_class, pull_back_alone
 from pullback.dispatch.overloads import OpOverload
 from pullback.dispatch.templates import Template, template, total_weight
+from pullback.facts import fact_of
 from pullback.generated.registry import OPERATIONS, Operation
 from pullback.nn import functional
 from pullback.tensor.tensor import Tensor
@@ -94,17 +95,12 @@ def _with_parameters(function: Run, names: list[str], defaults: dict[str, Any]) 
 def _public(name: str) -> Run | None:
     """The function or method of this name."""
     method = Tensor.__dict__.get(name)
-    if name.endswith("_") or name in _METHODS:
+    if name.endswith("_") or fact_of(name, "method_alone"):
         return method if callable(method) else None
     found: Any = getattr(functions, name, None) if functions.module_of(name) is not None else None
     found = found or getattr(functional, name, None) or getattr(import_module("pullback"), name, None)
     found = found if callable(found) else method
     return found if callable(found) and not isinstance(found, type) and not name.startswith("_") else None
-
-
-_METHODS = frozenset(
-    "view expand t permute repeat unfold new_zeros new_empty_strided new_ones new_full new_empty".split()
-)
 
 
 @cache

@@ -17,18 +17,12 @@ from pullback.backend.dtype import dtype
 from pullback.backend.naming import display_namespace
 from pullback.dispatch.signature_lists import Parameter, Signature, signatures
 from pullback.errors import NO_SIGNATURE
+from pullback.facts import fact_of
 from pullback.modes.call_site import as_called, call_entered
 from pullback.tensor.arguments import PYTHON_TYPES
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.tensor_base import TensorBase
-
-NUMBER_FOR_TENSOR = frozenset(
-    f"{name}{mark}"
-    for name in "add sub subtract mul multiply div divide true_divide floor_divide".split()
-    for mark in ("", "_")
-)
-"""Functions that take a number in the place of a tensor."""
 
 
 def complaint_about_call() -> str | None:
@@ -108,10 +102,14 @@ def _packed(positional: list[Parameter], args: Sequence[Any]) -> Sequence[Any]:
     return [list(args)] if alone and _is_int(args[0]) else args
 
 
+def _takes_number(function: str) -> bool:
+    return bool(fact_of(function.removesuffix("_"), "number_first"))
+
+
 def _wrong(function: str, parameter: Parameter, value: Any, position: int) -> str | None:
     """What does not fit about an argument: the rest of "must be ...", or a sentence of its own; None if it fits."""
     kind = parameter.kind
-    if _fits(kind, value, function in NUMBER_FOR_TENSOR) or (value is None and parameter.takes_none):
+    if _fits(kind, value, _takes_number(function)) or (value is None and parameter.takes_none):
         return None
     if isinstance(value, (list, tuple)) and value:
         if kind == "tuple of Tensors":
@@ -194,7 +192,7 @@ def _mismatches(name: str, signature: Signature, args: Sequence[Any], kwargs: di
     unknown = [keyword for keyword in kwargs if keyword not in known]
     if unknown:
         return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
-    lenient = name in NUMBER_FOR_TENSOR
+    lenient = _takes_number(name)
     marked = [
         _marked(_detailed(value), i < len(parameters) and _is_marked_right(parameters[i], value, lenient))
         for i, value in enumerate(args)

@@ -76,5 +76,5 @@ NUMPY_NAMES: dict[str, str] = {
 """The functions that a text calls as `np.name`, by that name."""
 del NUMPY_NAMES["fmod"], NUMPY_NAMES["sinc"]  # followed by the reader, which knows their ranges and their kernels
 
-KERNEL_NAMES = ("erf", "erfc", "erfinv", "lgamma", "digamma", "sinc")
+KERNEL_NAMES = (*[f.name for f in FUNCTIONS.values() if f.numpy.startswith("F.")], "sinc")
 """Kernels that are a function here, whose own text is one of branches."""

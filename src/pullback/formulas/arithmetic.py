@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Scalar
 
 
+@declare(exact=True)
 def scaled_by(grad: Any, value: Scalar) -> Any:
     """Multiply by the conjugate of a number: the gradient of an argument scaled by it."""
     return grad * value.conjugate()
@@ -18,6 +20,7 @@ def conj(input: Any) -> Any:
     return F.conjugated(input) if F.is_complex_value(input) else input
 
 
+@declare(exact=True)
 def conj_number(value: Scalar) -> Scalar:
     """The complex conjugate of a Python number."""
     return value.conjugate()

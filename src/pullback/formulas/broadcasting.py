@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Dims, Shape
 
 
@@ -18,6 +19,7 @@ def expand_reduced(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     return F.expand(grad, shape)
 
 
+@declare(exact=True, same_values=True)
 def sum_to(grad: Any, shape: Shape) -> Any:
     """Sum a gradient over the dimensions along which an input of `shape` was broadcast."""
     if tuple(grad.shape) == tuple(shape):
@@ -33,6 +35,7 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     return F.reshape(grad, tuple(shape)) if extra else grad
 
 
+@declare(same_values=True)
 def sum_to_like(grad: Any, shape: Shape, dtype: Any) -> Any:
     """As `sum_to`, then in the input's dtype; a complex gradient of a real input keeps its real part."""
     return F.to_dtype(F.sum_to(grad, shape), dtype)

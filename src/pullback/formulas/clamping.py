@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.graph.renamed_node import renamed
 from pullback.tensor.tensor import Tensor
 
 
+@declare(exact=True, same_values=True)
 def tied_to(input: Any, other: Any, name: str = "") -> Any:
     """`input`, which in the graph depends on `other` too, with the gradient zero; `name` is that of the node."""
     result = F.tied(input, other)
@@ -17,21 +19,25 @@ def tied_to(input: Any, other: Any, name: str = "") -> Any:
     return result
 
 
+@declare(fresh=True, exact=True)
 def drop_where(condition: Any, grad: Any) -> Any:
     """Zero where `condition` is true, `grad` elsewhere."""
     return F.where(condition, 0, grad)
 
 
+@declare(fresh=True, exact=True)
 def keep_where(condition: Any, grad: Any) -> Any:
     """`grad` where `condition` is true, zero elsewhere."""
     return F.where(condition, grad, 0)
 
 
+@declare(fresh=True)
 def share_of_tie(grad: Any, loses: Any, ties: Any) -> Any:
     """The gradient of one of two candidates: nothing where it loses, half at a tie."""
     return F.drop_where(loses, F.where(ties, grad / 2, grad))
 
 
+@declare(fresh=True)
 def clamp_grad(grad: Any, input: Any, min: Any, max: Any) -> Any:
     """The gradient of a clamped input: passed on inside the bounds, which belong to the inside."""
     if min is None:
@@ -41,12 +47,14 @@ def clamp_grad(grad: Any, input: Any, min: Any, max: Any) -> Any:
     return F.keep_where(F.logical_and(input >= min, input <= max), grad)
 
 
+@declare(fresh=True)
 def clamp_grad_min(grad: Any, input: Any, min: Any, max: Any) -> Any:
     """The gradient of a lower bound: where it was applied and did not exceed the upper one."""
     applied = input < min
     return F.keep_where(applied if max is None else F.logical_and(applied, min < max), grad)
 
 
+@declare(fresh=True)
 def clamp_grad_max(grad: Any, input: Any, min: Any, max: Any) -> Any:
     """The gradient of an upper bound: where it was applied, or was below the lower one."""
     applied = input > max

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Dims
 
 
+@declare(fresh=True)
 def extremum_grad(grad: Any, input: Any, extreme: Any, dim: Dims, keepdim: bool) -> Any:
     """The gradient of amax and amin: in equal shares to all elements that are the extreme."""
     return F.expand_reduced(grad, tuple(input.shape), dim, keepdim) * F.shares(input, extreme, dim, keepdim)

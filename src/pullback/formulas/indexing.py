@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Shape
 
 
+@declare(fresh=True)
 def index_back(grad: Any, shape: Shape, indices: Any, dims: Shape) -> Any:
     """The gradient of `index`: each position gets the sum over its occurrences."""
     return F.index_put(F.zeros_in_shape(grad, shape), indices, dims, grad, True)
 
 
+@declare(fresh=True)
 def index_select_back(grad: Any, shape: Shape, dim: int, index: Any) -> Any:
     """The gradient of `index_select`."""
     if not shape:
@@ -20,11 +23,13 @@ def index_select_back(grad: Any, shape: Shape, dim: int, index: Any) -> Any:
     return F.index_add(F.zeros_in_shape(grad, shape), dim, F.reshape(index, (-1,)), grad)
 
 
+@declare(fresh=True)
 def take_back(grad: Any, shape: Shape, index: Any) -> Any:
     """The gradient of `take`."""
     return F.put(F.zeros_in_shape(grad, shape), index, grad, True)
 
 
+@declare(fresh=True)
 def masked_select_back(grad: Any, shape: Shape, mask: Any) -> Any:
     """The gradient of `masked_select`."""
     from pullback.kernels.positions import broadcast_shape

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.array_module import zeros, zeros_beside
+from pullback.facts import declare
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Shape
 
@@ -34,6 +35,7 @@ def stack_back(grad: Any, dtypes: list[Any], dim: int) -> list[Any]:
     return [F.to_dtype(F.select(grad, dim, i), dtype) for i, dtype in enumerate(dtypes)]
 
 
+@declare(fresh=True)
 def split_back(grads: Any, shape: Shape, dtype: Any, split_size: int, dim: int) -> Any:
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
     extent = shape[dim]
@@ -43,6 +45,7 @@ def split_back(grads: Any, shape: Shape, dtype: Any, split_size: int, dim: int) 
     return split_with_sizes_back(grads, shape, dtype, sizes, dim)
 
 
+@declare(fresh=True)
 def split_with_sizes_back(grads: Any, shape: Shape, dtype: Any, split_sizes: Shape, dim: int) -> Any:
     """The gradient of `split_with_sizes`."""
     parts = []
@@ -52,6 +55,7 @@ def split_with_sizes_back(grads: Any, shape: Shape, dtype: Any, split_sizes: Sha
     return F.cat(parts, dim)
 
 
+@declare(fresh=True)
 def unbind_back(grads: Any, shape: Shape, dtype: Any, dim: int) -> Any:
     """The gradient of `unbind`."""
     if not grads:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 
 
 def loss_weight(grad: Any, count: int, reduction: int) -> Any:
@@ -17,11 +18,13 @@ def _count_of(tensor: Any) -> int:
     return math.prod(tuple(tensor.shape))
 
 
+@declare(fresh=True)
 def mse_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
     """The gradient of mse_loss with respect to its input."""
     return F.loss_weight(grad, _count_of(input), reduction) * (input - target) * 2
 
 
+@declare(fresh=True)
 def clamped_distance_grad(grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float) -> Any:
     """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
     scaled = (input - target) * factor
@@ -29,11 +32,13 @@ def clamped_distance_grad(grad: Any, input: Any, target: Any, reduction: int, fa
     return F.to_dtype(F.loss_weight(grad, _count_of(input), reduction) * distance, input.dtype)
 
 
+@declare(fresh=True)
 def soft_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
     """The gradient of soft_margin_loss."""
     return F.loss_weight(grad, _count_of(input), reduction) * -target * F.sigmoid(-target * input)
 
 
+@declare(fresh=True)
 def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy with respect to its input; the divisor is kept from zero."""
     divisor = F.clamp_min(input * (1 - input), 1e-12)
@@ -47,6 +52,7 @@ def binary_cross_entropy_grad_target(grad: Any, input: Any, weight: Any, reducti
     return grad if weight is None else grad * weight
 
 
+@declare(fresh=True)
 def logits_grad(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy_with_logits with respect to its input."""
     grad = F.loss_weight(grad, _count_of(input), reduction)

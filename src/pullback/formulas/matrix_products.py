@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Shape
 
 
+@declare(fresh=True)
 def matmul_grad_input(grad: Any, input_shape: Shape, other: Any) -> Any:
     """The gradient of `input @ other` with respect to `input`."""
     other = F.conj(other)
@@ -20,6 +22,7 @@ def matmul_grad_input(grad: Any, input_shape: Shape, other: Any) -> Any:
     return F.sum_to(F.matmul(grad, flipped), input_shape)
 
 
+@declare(fresh=True)
 def matmul_grad_other(grad: Any, input: Any, other_shape: Shape) -> Any:
     """The gradient of `input @ other` with respect to `other`."""
     input = F.conj(input)
@@ -41,11 +44,13 @@ def matmul(input: Any, other: Any) -> Any:
     return F.matmul_batched(input, other)
 
 
+@declare(fresh=True)
 def linear_grad_input(grad: Any, weight: Any) -> Any:
     """The gradient of a linear layer with respect to its input."""
     return F.matmul(grad, F.conj(weight))
 
 
+@declare(fresh=True)
 def linear_grad_weight(grad: Any, input: Any) -> Any:
     """The gradient of a linear layer with respect to its weight."""
     if grad.ndim == 1:

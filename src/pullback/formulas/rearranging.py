@@ -6,14 +6,17 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Shape
 
 
+@declare(fresh=True)
 def roll_back(grad: Any, shifts: Shape, dims: Shape) -> Any:
     """The gradient of `roll`: rolled the other way."""
     return F.roll(grad, tuple([-s for s in shifts]), dims)
 
 
+@declare(fresh=True)
 def repeat_back(grad: Any, shape: Shape, repeats: Shape) -> Any:
     """The gradient of `repeat`: the sum over the repetitions."""
     whole = (1,) * (len(repeats) - len(shape)) + tuple(shape)

@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 
 
+@declare(fresh=True)
 def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
     """The gradient of a running product, right with any number of zeros.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback import kernels
+from pullback.facts import declare
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.typing import Shape
 
@@ -31,6 +32,7 @@ def _call_reshape_alias(result: Any) -> None:
         info.edge = (renamed(edge[0], "ReshapeAliasBackward0"), 0)
 
 
+@declare(exact=True, same_values=True)
 def to_dtype(input: Any, dtype: Any) -> Any:
     """The same values in another dtype; nothing is recorded where the dtype is that already."""
     return input if input._array.dtype == as_numpy_dtype(dtype) else F.to_copy(input, dtype)
@@ -49,6 +51,7 @@ def diagonal_back(grad: Any, shape: Shape, offset: int, dim1: int, dim2: int) ->
     return F.diagonal_scatter(F.zeros_in_shape(grad, shape), grad, offset, dim1, dim2)
 
 
+@declare(complex32=True)
 def complex_from_pairs(grad: Any) -> Any:
     """The gradient of `view_as_real`."""
     return F.view_as_complex(F.contiguous_copy(grad))

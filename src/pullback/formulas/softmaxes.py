@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Dims
 
 
+@declare(fresh=True)
 def softmax_grad(grad: Any, result: Any, dim: int) -> Any:
     """The gradient of a softmax."""
     return F.softmax_backward_data(grad, result, dim)
@@ -25,6 +27,7 @@ def softmax_grad_push(output_grad: Any, output: Any, output_tangent: Any, dim: i
     return output_tangent * centered - output * F.sum(output_grad * output_tangent, (dim,), True)
 
 
+@declare(fresh=True)
 def log_softmax_grad(grad: Any, result: Any, dim: int) -> Any:
     """The gradient of a log_softmax."""
     return F.log_softmax_backward_data(grad, result, dim)

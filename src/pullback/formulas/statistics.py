@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Dims
 
 
+@declare(fresh=True)
 def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool) -> Any:
     """The gradient of a variance: twice the distance from the mean, over the corrected count."""
     shape = tuple(input.shape)

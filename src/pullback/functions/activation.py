@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback.backend.array_module import ones_beside
 from pullback.backend.dtype import float32, float64, scalar_type_name
 from pullback.backend.random import uniform
+from pullback.facts import declare
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import draws, interceptable
 from pullback.tensor.foreign_arguments import ask_about, ask_foreign, is_foreign
@@ -22,7 +23,7 @@ def _apply(function: Callable[..., Any], inplace: bool, input: Tensor, *args: An
     return in_place(function, input, *args) if inplace else function(input, *args)
 
 
-method_relu = G.relu
+method_relu = declare(bare=True)(G.relu)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Any:
@@ -30,6 +31,7 @@ def relu(input: Tensor, inplace: bool = False) -> Any:
     return G.relu_(input) if inplace else G.relu(input)
 
 
+@declare(asks=True)
 def functional_relu(input: Tensor, inplace: bool = False) -> Any:
     """As `relu`, under the name of torch.nn.functional."""
     if type(input) is not Tensor and is_foreign(input):
@@ -43,6 +45,7 @@ functional_relu.__name__ = "relu"
 _METHODS: Any = Tensor
 
 
+@declare(asks=True)
 def functional_sigmoid(input: Tensor) -> Any:
     """The method `sigmoid`."""
     if type(input) is not Tensor and is_foreign(input):
@@ -50,6 +53,7 @@ def functional_sigmoid(input: Tensor) -> Any:
     return G.sigmoid(input) if isinstance(input, Tensor) else input.sigmoid()
 
 
+@declare(asks=True)
 def functional_tanh(input: Tensor) -> Any:
     """The method `tanh`."""
     if type(input) is not Tensor and is_foreign(input):
@@ -67,6 +71,7 @@ def mish(input: Tensor, inplace: bool = False) -> Any:
     return _apply(G.mish, inplace, input)
 
 
+@declare(functional=True)
 def relu6(input: Tensor, inplace: bool = False) -> Any:
     """Clamp to [0, 6]."""
     return _apply(G.hardtanh, inplace, input, 0, 6)
@@ -94,16 +99,19 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     return _apply(G.elu, inplace, input, alpha)
 
 
+@declare(functional=True)
 def elu_(input: Tensor, alpha: float = 1.0) -> Any:
     """In-place version of elu."""
     return in_place(G.elu, input, alpha)
 
 
+@declare(functional=True)
 def selu(input: Tensor, inplace: bool = False) -> Any:
     """ELU with the two constants that keep activations normalised."""
     return _apply(G.elu, inplace, input, _SELU_ALPHA, _SELU_SCALE)
 
 
+@declare(functional=True)
 def selu_(input: Tensor) -> Any:
     """In-place version of selu."""
     return in_place(selu, input)
@@ -114,6 +122,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     return _apply(G.celu, inplace, input, alpha)
 
 
+@declare(functional=True)
 def celu_(input: Tensor, alpha: float = 1.0) -> Any:
     """In-place version of celu."""
     return in_place(G.celu, input, alpha)
@@ -129,11 +138,13 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _apply(G.threshold, inplace, input, threshold, value)
 
 
+@declare(functional=True)
 def threshold_(input: Tensor, threshold: float, value: float) -> Any:
     """In-place version of threshold."""
     return in_place(G.threshold, input, threshold, value)
 
 
+@declare(bare=True, functional=True, written_in="c")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """Positive elements as they are, the rest times `weight`: one number, or one per channel."""
     if type(weight) is not Tensor and is_foreign(weight):
@@ -166,6 +177,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 @draws("slopes")
 @interceptable
+@declare(functional=True)
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
     *, generator: Any = None,
@@ -185,6 +197,7 @@ def rrelu(
     return _apply(G.rrelu_with_noise, inplace, input, new_tensor(slopes))
 
 
+@declare(functional=True)
 def rrelu_(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
 ) -> Any:
@@ -192,11 +205,13 @@ def rrelu_(
     return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
 
+@declare(functional=True)
 def tanhshrink(input: Tensor) -> Any:
     """Compute input - tanh(input)."""
     return G.sub(input, G.tanh(input))
 
 
+@declare(functional=True)
 def softsign(input: Tensor) -> Any:
     """Compute input / (1 + |input|)."""
     return G.div(input, G.add(G.abs(input), 1))

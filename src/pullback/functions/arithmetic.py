@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import is_array
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -38,6 +39,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return G.div_rounded(input, other, rounding_mode, out=out)
 
 
+@declare(bare=True)
 def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
     """In-place version of div."""
     return G.div_(input, other) if rounding_mode is None else in_place(div, input, other, rounding_mode=rounding_mode)
@@ -95,6 +97,7 @@ def fmod_(input: Tensor, other: Any) -> Any:
     return in_place(fmod, input, other)
 
 
+@declare(same_values=True)
 def positive(input: Tensor) -> Any:
     """The tensor itself: `+input`."""
     if input._array.dtype == bool:

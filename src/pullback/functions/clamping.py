@@ -8,6 +8,7 @@ import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.backend.dtype import from_numpy_dtype, result_dtype
 from pullback.errors import no_signature_fits
+from pullback.facts import declare
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place
 from pullback.graph.overwriting import overwrite
@@ -39,6 +40,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     return G.clamp(_promoted(input, min, max), min, max, out=out)
 
 
+@declare(bare=True)
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
     """In-place version of clamp."""
     if max is None:
@@ -106,6 +108,7 @@ def _advise_of_bytes(condition: Any) -> None:
         )
 
 
+@declare(bare=True)
 def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
     """Elements of this tensor where `condition` is true, of `other` elsewhere."""
     if (type(condition) is not Tensor or type(other) is not Tensor) and any_foreign((condition, other)):
@@ -125,6 +128,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
     return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
 
 
+@declare(bare=True)
 def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
     """In-place version of lerp."""
     if type(weight) is float and overwrite(_lerp, input, end, weight):

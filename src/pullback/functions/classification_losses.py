@@ -90,7 +90,7 @@ def _check_target(input: Any, target: Any, weight: Any) -> None:
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
@@ -320,6 +320,7 @@ def multilabel_margin_loss(
     return G.multilabel_margin_loss(input, target, number)
 
 
+@declare(functional=True, lenient=True)
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",

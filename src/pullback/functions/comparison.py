@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.graph.in_place import in_place
 from pullback.graph.zero_gradient import attach_zero_node
 from pullback.kernels.comparison import equal_arrays
@@ -14,6 +15,7 @@ from pullback.tensor.tensor import Tensor
 
 
 @interceptable
+@declare(complex32=True, without_gradient=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     if input is other and input._array.dtype.kind not in "fcV":
@@ -22,6 +24,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 @interceptable
+@declare(complex32=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most `atol + rtol * |other|`."""
     close: Any = G.isclose(input, other, rtol, atol, equal_nan)

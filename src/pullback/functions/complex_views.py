@@ -10,6 +10,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.mirror import Mirror, mirror_of
+from pullback.facts import declare
 from pullback.generated.arithmetic import ConjugatedNode as ConjBackward0
 from pullback.generated.arithmetic import NegBackward0
 from pullback.graph.history import adopt_switches, link, set_history
@@ -28,6 +29,7 @@ class NegViewBackward0(NegBackward0):
     __slots__ = ()
 
 
+@declare(exact=True, complex32=True, same_values=True)
 def conj(input: Tensor) -> Any:
     """The complex conjugate, as a view of the same memory; a real tensor itself.
 
@@ -91,6 +93,7 @@ def _mirror(input: Tensor) -> Mirror | None:
     return None if extra is None else extra.mirror
 
 
+@declare(complex32=True)
 def real(input: Tensor) -> Tensor:
     """A view of the real part; a real tensor itself."""
     if input._array.dtype.kind not in "cW":
@@ -98,6 +101,7 @@ def real(input: Tensor) -> Tensor:
     return G.select(G.view_as_real(conj(input) if is_conj(input) else input), -1, 0)
 
 
+@declare(complex32=True)
 def imag(input: Tensor) -> Tensor:
     """A view of the imaginary part of a complex tensor."""
     if input._array.dtype.kind not in "cW":
@@ -122,11 +126,13 @@ def _conj_physical(input: Tensor) -> Any:
     return G.conj_physical(input)
 
 
+@declare(complex32=True)
 def resolve_conj(input: Tensor) -> Any:
     """The tensor itself, or a copy of a conjugated view that is none."""
     return G.clone(input) if is_conj(input) else input
 
 
+@declare(complex32=True)
 def resolve_neg(input: Tensor) -> Any:
     """The tensor itself, or a copy of a negated view that is none."""
     return G.clone(input) if is_neg(input) else input

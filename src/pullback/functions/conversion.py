@@ -30,6 +30,7 @@ from pullback.backend.dtype import (
 )  # fmt: skip
 from pullback.backend.meta_array import empty_meta
 from pullback.errors import no_signature_fits
+from pullback.facts import declare
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
 from pullback.modes.cuts import note_cut
 from pullback.modes.grad_mode import is_grad_enabled
@@ -41,6 +42,7 @@ from pullback.tensor.foreign_arguments import PLAIN, answers, ask_foreign, is_fo
 from pullback.tensor.tensor import Tensor
 
 
+@declare(bare=True, without_gradient=True)
 def item(input: Tensor) -> Any:
     """The value of a tensor with one element, as a Python number."""
     if input._array.size != 1:
@@ -54,6 +56,7 @@ def item(input: Tensor) -> Any:
     return input._array.item()
 
 
+@declare(bare=True)
 def tolist(input: Tensor) -> Any:
     """The values as nested lists of Python numbers."""
     if input._requires_grad:
@@ -61,6 +64,7 @@ def tolist(input: Tensor) -> Any:
     return input._array.tolist()
 
 
+@declare(bare=True)
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
     if input._requires_grad and not force and is_grad_enabled():
@@ -85,6 +89,7 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     return input._array
 
 
+@declare(bare=True)
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device: itself if nothing changes.
 
@@ -163,6 +168,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
     return wanted, copy or (len(flags) > 1 and flags[1]), None if place is None else usable_device(place)
 
 
+@declare(bare=True)
 def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
     """The name of the tensor's type, or the tensor in another type."""
     if dtype is None:
@@ -187,6 +193,7 @@ def _dtype_of_type(kind: Any) -> dtype:
     return found
 
 
+@declare(bare=True)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of `other`."""
     if builtins.type(other) is not Tensor and answers("type_as", "other", other):
@@ -199,6 +206,7 @@ def dequantize(input: Tensor) -> Tensor:
     return to(input, float32)
 
 
+@declare(bare=True)
 def method_cpu(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
     return to(input, "cpu") if input.device.type != "cpu" else input
@@ -217,16 +225,19 @@ def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
     return to(input, wanted, memory_format=memory_format)
 
 
+@declare(bare=True)
 def double(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float64."""
     return _cast(input, float64, memory_format)
 
 
+@declare(bare=True)
 def float(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float32."""
     return _cast(input, float32, memory_format)
 
 
+@declare(bare=True)
 def half(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as float16."""
     return _cast(input, float16, memory_format)
@@ -237,11 +248,13 @@ def method_bfloat16(input: Tensor, memory_format: Any = None) -> Tensor:
     return _cast(input, bfloat16, memory_format)
 
 
+@declare(bare=True)
 def long(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int64."""
     return _cast(input, int64, memory_format)
 
 
+@declare(bare=True)
 def int(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor as int32."""
     return _cast(input, int32, memory_format)
@@ -288,11 +301,13 @@ def get_device(input: Tensor) -> Any:
     return -1 if place.type in ("cpu", "meta") else place.index
 
 
+@declare(bare=True)
 def is_complex(input: Tensor) -> Any:
     """Whether the elements are complex."""
     return input.dtype.is_complex
 
 
+@declare(bare=True)
 def is_floating_point(input: Tensor) -> Any:
     """Whether the elements are floating-point numbers."""
     return input.dtype.is_floating_point

@@ -45,7 +45,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return named_results("linalg_qr", G.linalg_qr, A, mode, out=out)
 
 
-@declare(autocast="float32")
+@declare(autocast="float32", returns="Q R")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """As `linalg.qr`, under the older name."""
     return named_results("qr", G.linalg_qr, input, "reduced" if some else "complete", out=out)
@@ -73,7 +73,7 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> 
     return result if out is None else write_out("linalg_svdvals", out, result)
 
 
-@declare(autocast="float32", out_dtype="c_types")
+@declare(autocast="float32", out_dtype="c_types", returns="U S V")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V of A = U diag(S) V^H."""
     if input._array.ndim < 2:
@@ -144,7 +144,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 @structured("matrices")
 @interceptable
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", returns="LU pivots")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U in one matrix, and the pivots."""
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
@@ -174,6 +174,7 @@ def lu_unpack(
     return named_results("lu_unpack", G.lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
 
 
+@declare(out_resized="silently", written_in="functional")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """As `linalg.lu_factor_ex`, under the older name."""
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
@@ -183,7 +184,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 
 @structured("matrices")
 @interceptable
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", returns="LD pivots")
 def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """The factors of A = L D L^T (or L D L^H) in one matrix, and the pivots. Needs SciPy."""
     LD, pivots, _ = G.linalg_ldl_factor_ex(A, hermitian=hermitian)

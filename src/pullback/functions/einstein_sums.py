@@ -13,6 +13,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Shape
 
@@ -23,6 +24,7 @@ _FIRST_COVERED = len(_LETTERS)
 Labels = tuple[int, ...]
 
 
+@declare(written_in="functional")
 def einsum(*args: Any) -> Tensor:
     """Sum the products of the operands' elements along the labelled dimensions.
 

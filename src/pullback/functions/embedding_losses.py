@@ -15,7 +15,7 @@ from pullback.tensor.tensor import Tensor
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -31,7 +31,7 @@ def hinge_embedding_loss(
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -51,7 +51,7 @@ def _ranking(input1: Any, input2: Any, target: Any, margin: float) -> Any:
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -81,7 +81,7 @@ def cosine_embedding_loss(
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -102,6 +102,7 @@ def triplet_margin_loss(
     return _reduce(P.clamp_min(G.add_scalar(near, margin) - far, 0), number)
 
 
+@declare(functional=True)
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *,
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.graph.history import bump_version
 from pullback.kernels.embeddings import check_rows, renormalized_rows
 from pullback.modes.interception import interceptable
@@ -47,6 +48,7 @@ def _check_weights(weight: Tensor, per_sample_weights: Tensor | None) -> None:
 
 
 @interceptable
+@declare(lenient=True)
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,

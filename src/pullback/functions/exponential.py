@@ -38,6 +38,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return G.pow_base(exponent, input, out=out)
 
 
+@declare(bare=True)
 def pow_(input: Tensor, exponent: Any) -> Any:
     """In-place version of pow."""
     if (type(exponent) is float or type(exponent) is int) and overwrite(_pow, input, exponent):
@@ -50,6 +51,7 @@ def reflected_pow(input: Tensor, other: Any) -> Any:
     return pow(other, input) if isinstance(other, TensorBase) else G.pow_base(input, other)
 
 
+@declare(bare=True)
 def square(input: Tensor, *, out: Any = None) -> Any:
     """Multiply by itself."""
     return G.pow_scalar(input, 2, out=out)

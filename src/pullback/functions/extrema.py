@@ -6,11 +6,13 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.errors import no_signature_fits
+from pullback.facts import declare
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
+@declare(foreach=True, returns="values indices", bare=True)
 def max(
     input: Tensor,
     dim: Any = None,
@@ -38,6 +40,7 @@ def max(
     return named_results("max", G.max_dim, input, dim, keepdim, out=out)
 
 
+@declare(returns="values indices", bare=True)
 def min(
     input: Tensor,
     dim: Any = None,

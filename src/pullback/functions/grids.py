@@ -9,6 +9,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.errors import no_signature_fits
+from pullback.facts import declare
 from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
@@ -19,6 +20,7 @@ from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
+@declare(written_in="functional")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The common shape of tensors of these shapes."""
     for shape in shapes:
@@ -51,6 +53,7 @@ def _not_broadcastable(shapes: list[tuple[int, ...]]) -> RuntimeError:
     return RuntimeError("the shapes cannot be broadcast together")
 
 
+@declare(written_in="functional")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors, each expanded to their common shape."""
     given = _flat(tensors)
@@ -81,6 +84,7 @@ def _size_mismatch(shapes: list[tuple[int, ...]]) -> RuntimeError:
     return RuntimeError("the tensors' shapes cannot be broadcast together")
 
 
+@declare(written_in="functional")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from vectors."""
     given = _flat(tensors)
@@ -110,6 +114,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
+@declare(written_in="functional")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every combination of one element of each vector, a row for each."""
     for tensor in tensors:
@@ -183,11 +188,13 @@ def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
     return tuple([function(t) for t in _flat(tensors)])
 
 
+@declare(written_in="functional")
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with at least one dimension."""
     return _each(lambda t: t if t._array.ndim else G.reshape(t, (1,)), tensors)
 
 
+@declare(written_in="functional")
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with at least two dimensions, new ones in front."""
     return _each(_atleast_2d, tensors)
@@ -199,6 +206,7 @@ def _atleast_2d(tensor: Tensor) -> Tensor:
     return G.unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor
 
 
+@declare(written_in="functional")
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three dimensions; a vector lies along the second, a matrix along the first two."""
     return _each(_atleast_3d, tensors)

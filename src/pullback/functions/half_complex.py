@@ -12,14 +12,11 @@ import sys
 from typing import Any
 
 from pullback.backend.dtype import complex32, complex64, float16, float32, when_loaded
+from pullback.facts import fact_of
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import register_overriding_type
 from pullback.tensor.tensor import Tensor
 
-NATIVE = frozenset(
-    "clone to_copy copy_ real imag conj _conj view_as_real view_as_complex resolve_conj resolve_neg reshape detach "
-    "fill_ zero_ eq ne isnan isfinite isinf isreal equal allclose set_ complex complex_from_pairs".split()
-)
 ROUNDED = {complex64: complex32, float32: float16}
 
 
@@ -48,7 +45,7 @@ def operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     from pullback.generated.registry import OPERATIONS  # not needed until complex32 is used
 
     name = getattr(function, "__name__", "")
-    if name in NATIVE or (name in OPERATIONS and OPERATIONS[name].view):
+    if fact_of(name, "complex32") or (name in OPERATIONS and OPERATIONS[name].view):
         return function(*args, **kwargs)
     if name.endswith("_"):
         changed = _out_of_place(function, name.removesuffix("_"))(*_widened(args), **_widened(kwargs))

@@ -16,6 +16,7 @@ from pullback.backend.array_module import cast_array, is_array, is_number, ndarr
 from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
+from pullback.facts import declare
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_captured
 from pullback.graph.in_place import check_overlap, check_partial_overlap
@@ -456,11 +457,13 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     return G.select(input, dim, as_int(index))
 
 
+@declare(bare=True)
 def method_select(input: Tensor, dim: Any = None, index: Any = None, *, axis: Any = None) -> Tensor:
     """As `select`, with `axis` for `dim`."""
     return G.select(input, the_dim("select", axis) if dim is None else dim, as_int(index))
 
 
+@declare(bare=True)
 def method_narrow(input: Tensor, dim: Any = None, start: Any = None, length: Any = None, *, axis: Any = None) -> Tensor:
     """As `narrow`, with `axis` for `dim`."""
     if length is None:

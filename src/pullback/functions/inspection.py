@@ -68,6 +68,7 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 @structured("leading")
 @interceptable
+@declare(written_in="functional")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
     if indices._array.dtype.kind not in "iu":

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.functions.shape import wrap_new_dim
 from pullback.tensor.arguments import as_int, as_tensor_list
 from pullback.tensor.foreign_arguments import answers, any_foreign, ask_foreign
@@ -111,6 +112,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any
     return G.split_with_sizes(input, tuple([as_int(n) for n in split_sizes]), dim)
 
 
+@declare(asks=True, bare=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     """At most `chunks` views of one size along a dimension; the last may be smaller."""
     if type(input) is not Tensor and answers("chunk", "input", input):

@@ -104,7 +104,7 @@ def _weighted(values: Any, weight: Tensor, reduction: int) -> Any:
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     weight: Tensor | None = None,
@@ -150,7 +150,7 @@ def huber_loss(
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def kl_div(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
     log_target: bool = False,
@@ -177,7 +177,7 @@ def kl_div(
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", functional=True)
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
@@ -194,6 +194,7 @@ def poisson_nll_loss(
 
 
 @interceptable
+@declare(functional=True, lenient=True)
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.tensor import Tensor
 
 
+@declare(written_in="functional")
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the `q` largest singular values of A (of A - M), found from a random sample of the range.
 
@@ -47,6 +49,7 @@ def _range_basis(A: Any, count: int, steps: int) -> Any:
     return basis
 
 
+@declare(written_in="functional")
 def pca_lowrank(A: Tensor, q: int | None = None, center: Any = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of the rows of A: `svd_lowrank` with the mean of each column taken away."""
     rows, columns = A._array.shape[-2:]

@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Any
 
 import pullback.functions as F
+from pullback.facts import fact_of
 from pullback.graph.overwriting import overwrite
 from pullback.kernels import clamping
 from pullback.kernels.overwriting import overwriting
@@ -15,19 +16,13 @@ from pullback.tensor.tensor import Tensor
 
 _write_maximum, _write_minimum = overwriting(clamping.maximum), overwriting(clamping.minimum)
 
-_NAMES = frozenset(
-    "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min copy cos cosh div erf erfc exp expm1 floor frac lerp "
-    "lgamma log log10 log1p log2 max maximum minimum mul neg norm pow powsum reciprocal round rsqrt sigmoid sign sin sinh "
-    "sqrt sub tan tanh trunc zero".split()
-)
-
 
 @cache
 def foreach_function(name: str) -> Callable[..., Any] | None:
     """The function `_foreach_<operation>`, or None if PyTorch has none of that name."""
     operation = name.removeprefix("_foreach_")
     in_place = operation.endswith("_")
-    if operation.rstrip("_") not in _NAMES:
+    if fact_of(operation.rstrip("_"), "foreach") is None:
         return None
 
     def over_lists(*given: Any, **kwargs: Any) -> Any:

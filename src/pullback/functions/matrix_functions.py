@@ -33,6 +33,7 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     return named_results("linalg_slogdet", G.linalg_slogdet, A, out=out)
 
 
+@declare(returns="sign logabsdet")
 def slogdet(input: Tensor) -> Any:
     """As `linalg.slogdet`."""
     return named_results("slogdet", G.linalg_slogdet, input)

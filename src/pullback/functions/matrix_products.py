@@ -20,7 +20,7 @@ from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_f
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
-@declare(out_dtype="for_dot")
+@declare(out_dtype="for_dot", product=0, asks=True, bare=True)
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product; dimensions before the last two are batches and broadcast.
 
@@ -82,7 +82,7 @@ def reflected_matmul(input: Tensor, other: Any) -> Tensor:
     return matmul(other, input)
 
 
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", product=0, asks=True, functional=True, written_in="c")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias`.
 
@@ -130,7 +130,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     return G.linear_bias_folded(input, weight, bias)
 
 
-@declare(out_dtype="for_tensordot")
+@declare(out_dtype="for_tensordot", product=0)
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The sum of products over the last dimensions of both."""
     if input._array.ndim == 0 or other._array.ndim == 0:
@@ -145,7 +145,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else write_out("inner", out, result)
 
 
-@declare(out_dtype="for_tensordot")
+@declare(out_dtype="for_tensordot", written_in="functional")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """The sum of products over pairs of dimensions."""
     left, right = _contracted(a, b, dims)
@@ -197,6 +197,7 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     return [wrap_dim(i, a._array.ndim) for i in left], [wrap_dim(j, b._array.ndim) for j in right]
 
 
+@declare(written_in="functional")
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of several matrices, in the order that needs the fewest multiplications."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):

@@ -26,6 +26,7 @@ from pullback.backend.mirror import mirror_of
 from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
 from pullback.backend.storage_sizes import has_stated_sizes, state_size, stated_size
 from pullback.errors import not_a_tensor, wrong_type
+from pullback.facts import declare
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
 from pullback.graph.former_shape import keep_former_shape
@@ -70,6 +71,7 @@ def _resize_storage(input: Tensor, size: int) -> Any:
 
 
 @interceptable
+@declare(bare=True)
 def data_ptr(input: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
     return data_address(input._memory()) if input._array.size else 0
@@ -218,6 +220,7 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 @interceptable
+@declare(complex32=True)
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
     check_in_place(input, "set", records=input._requires_grad and (not process.changed or switches.grad_mode))

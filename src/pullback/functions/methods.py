@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback import functions
+from pullback.facts import fact_of
 from pullback.functions import module_of, names_in
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
@@ -15,16 +16,6 @@ from pullback.functions.sparse_algebra import attach_sparse_methods
 from pullback.modes.call_site import as_method
 from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import Tensor, attach_methods
-
-_BARE = frozenset(
-    "add add_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmm addmm_ addmv addmv_ addr addr_ as_strided baddbmm "
-    "baddbmm_ chunk clamp clamp_ clamp_min clone contiguous copy_ cpu "
-    "data_ptr div div_ double expand expand_as fill_ flatten float half int is_complex is_contiguous is_floating_point item "
-    "lerp_ log_softmax logsumexp long masked_fill masked_fill_ matmul max mean min narrow norm numpy permute pow pow_ prelu "
-    "relu remainder repeat reshape select softmax split square squeeze sub sub_ sum to tolist type type_as unbind unsqueeze "
-    "view view_as where zero_".split()
-)
-"""Methods that small programs call most: they have no wrapper around them, and refuse wrong arguments themselves."""
 
 
 def attach_all() -> None:
@@ -47,10 +38,10 @@ def attach_all() -> None:
 
 
 def _method(module: ModuleType, target: str, name: str) -> Any:
-    """A function as a method; composite ones explain wrong types, but for those that small programs call most."""
+    """A function as a method; composite ones explain wrong types, but for those that do so themselves."""
     function = getattr(module, target)
     composite = module.__name__.startswith("pullback.functions.")
-    return as_method(name, explaining(function, name) if composite and name not in _BARE else function)
+    return as_method(name, explaining(function, name) if composite and fact_of(target, "bare") is None else function)
 
 
 class _Stub:

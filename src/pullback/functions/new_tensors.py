@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback import creation
 from pullback.backend.array_module import ndarray
+from pullback.facts import declare
 from pullback.modes.interception import overridable
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -20,30 +21,35 @@ def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
 
 
 @overridable
+@declare(without_gradient=True, method_alone=True)
 def new_zeros(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Zeros of a given shape, in the dtype of this tensor."""
     return creation.zeros(*size, **_options(input, options))
 
 
 @overridable
+@declare(without_gradient=True, method_alone=True)
 def new_ones(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Ones of a given shape, in the dtype of this tensor."""
     return creation.ones(*size, **_options(input, options))
 
 
 @overridable
+@declare(without_gradient=True, method_alone=True)
 def new_empty(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Uninitialised memory of a given shape, in the dtype of this tensor."""
     return creation.empty(*size, **_options(input, options))
 
 
 @overridable
+@declare(without_gradient=True, method_alone=True)
 def new_full(input: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
     """One value in a given shape, in the dtype of this tensor."""
     return creation.full(size, fill_value, **_options(input, options))
 
 
 @overridable
+@declare(without_gradient=True, method_alone=True)
 def new_empty_strided(input: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides, in the dtype of this tensor."""
     return creation.empty_strided(size, stride, **_options(input, options))

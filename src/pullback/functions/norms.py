@@ -7,10 +7,12 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.functions.losses import _broadcast, _kept_above
 from pullback.tensor.tensor import Tensor
 
 
+@declare(foreach=True, bare=True, written_in="functional")
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
@@ -31,6 +33,7 @@ def norm(
     return G.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
+@declare(functional=True, written_in="c")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norms of the differences of two lists of vectors."""
     first: Any = x1
@@ -38,6 +41,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return G.norm_dim(G.add_scalar(first - x2, eps), p, last, keepdim)
 
 
+@declare(functional=True, written_in="c")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None) -> Tensor:
     """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
     dim = dim if axis is None else axis

@@ -10,6 +10,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.errors import no_signature_fits
+from pullback.facts import declare
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -36,6 +37,7 @@ def _factor_first(name: str, forms: tuple[str, str], *arguments: Any) -> tuple[A
     return arguments
 
 
+@declare(bare=True)
 def method_add(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: Any = None) -> Any:
     """Add `alpha` times `other`."""
     if rest:
@@ -48,6 +50,7 @@ def method_add(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: An
 public_add = method_add
 
 
+@declare(bare=True)
 def method_add_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any:
     """Add `alpha` times `other`, in place."""
     if rest:
@@ -57,6 +60,7 @@ def method_add_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
     return G.add_(input, other, alpha=alpha)
 
 
+@declare(bare=True)
 def method_sub(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: Any = None) -> Any:
     """Subtract `alpha` times `other`."""
     if rest:
@@ -69,6 +73,7 @@ def method_sub(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: An
 public_sub = method_sub
 
 
+@declare(bare=True)
 def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any:
     """Subtract `alpha` times `other`, in place."""
     if rest:
@@ -78,6 +83,7 @@ def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
     return G.sub_(input, other, alpha=alpha)
 
 
+@declare(bare=True)
 def method_addcmul(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1, out: Any = None) -> Any:
     """Add `value` times the product of two tensors."""
     if rest:
@@ -88,6 +94,7 @@ def method_addcmul(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value:
 public_addcmul = method_addcmul
 
 
+@declare(bare=True)
 def method_addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1) -> Any:
     """Add `value` times the product of two tensors, in place."""
     if rest:
@@ -95,6 +102,7 @@ def method_addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value
     return G.addcmul_(input, tensor1, tensor2, value=value)
 
 
+@declare(bare=True)
 def method_addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1, out: Any = None) -> Any:
     """Add `value` times the quotient of two tensors."""
     if rest:
@@ -105,6 +113,7 @@ def method_addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value:
 public_addcdiv = method_addcdiv
 
 
+@declare(bare=True)
 def method_addcdiv_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1) -> Any:
     """Add `value` times the quotient of two tensors, in place."""
     if rest:

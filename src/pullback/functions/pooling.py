@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.functions.memory_formats import in_format_of
 from pullback.functions.windowed_arguments import each_dim
 from pullback.graph.in_place import write_out
@@ -107,6 +108,7 @@ def max_pool3d_with_indices(
     return in_format_of(input, values), indices
 
 
+@declare(functional=True, written_in="c")
 def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,

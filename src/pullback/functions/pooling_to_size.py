@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 
 
+@declare(functional=True, written_in="c")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover (N, C, L) or (C, L).
 

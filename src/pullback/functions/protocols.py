@@ -8,6 +8,7 @@ from typing import Any
 import pullback.functions as F
 from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
+from pullback.facts import declare
 from pullback.modes.cuts import note_cut
 from pullback.modes.switches import switches
 from pullback.modes.user_warnings import warn_user
@@ -213,6 +214,7 @@ def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
     return as_strided(copied.reshape(-1), array.shape, element_strides(array), storage_offset(array))
 
 
+@declare(complex32=True)
 def _conj(self: Tensor) -> Tensor:
     return F.conj(self)
 

@@ -13,6 +13,7 @@ from pullback.backend.random import Generator
 from pullback.creation import _sizes, empty, empty_like, wrap
 from pullback.creation.options import dtype_option, made_on
 from pullback.errors import not_a_bool, wrong_type
+from pullback.facts import declare
 from pullback.functions.grids import broadcast_shapes
 from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
@@ -68,6 +69,7 @@ def _one(size: Any) -> tuple[Any, ...]:
 
 @draws("size")
 @interceptable
+@declare(out_resized="silently")
 def rand(*size: Any, **options: Any) -> Tensor:
     """Uniform numbers from [0, 1).
 
@@ -93,6 +95,7 @@ def rand(*size: Any, **options: Any) -> Tensor:
 
 @draws("size")
 @interceptable
+@declare(out_resized="silently")
 def randn(*size: Any, **options: Any) -> Tensor:
     """Standard normal numbers.
 
@@ -163,6 +166,7 @@ def randperm(n: int, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
+@declare(without_gradient=True)
 def rand_like(input: Tensor, **options: Any) -> Tensor:
     """Uniform numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -172,6 +176,7 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
+@declare(without_gradient=True)
 def randn_like(input: Tensor, **options: Any) -> Tensor:
     """Standard normal numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -181,6 +186,7 @@ def randn_like(input: Tensor, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
+@declare(without_gradient=True)
 def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     """Integers from [low, high) in the shape and dtype of `input`."""
     low = options.pop("low", 0)
@@ -219,6 +225,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
 
 @draws("parameters")
 @interceptable
+@declare(out_resized="silently")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Zeros and ones, with `input` as the probability of a one."""
     if p is not None:
@@ -233,6 +240,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
 
 @draws("rows")
 @interceptable
+@declare(out_resized="silently")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
 ) -> Tensor:

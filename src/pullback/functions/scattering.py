@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.functions.grids import broadcast_shapes
 from pullback.functions.plain_writes import fills_plainly
 from pullback.graph.basic_nodes import attach_unimplemented
@@ -33,6 +34,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return G.masked_fill(input, mask, value)
 
 
+@declare(bare=True)
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place version of masked_fill."""
     if overwrite(_masked_fill, input, mask, value):
@@ -40,6 +42,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return in_place(masked_fill, input, mask, value)
 
 
+@declare(complex32=True, bare=True)
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
     if not isinstance(value, TensorBase) and overwrite(write_value, input, value):
@@ -58,6 +61,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return G.fill_tensor(input, value) if isinstance(value, TensorBase) else G.fill(input, value)
 
 
+@declare(complex32=True, bare=True)
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     if overwrite(write_value, input, 0):

@@ -47,7 +47,8 @@ def argwhere(input: Tensor) -> Tensor:
     out_dtype=(
         "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
         "whether out_int32 flag is True, but we got output tensor's dtype {1}"
-    )
+    ),
+    gives="positions",
 )
 def searchsorted(
     sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False,
@@ -65,6 +66,7 @@ def searchsorted(
     return made if out is None else write_out("searchsorted", out, made)
 
 
+@declare(gives="positions")
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
 ) -> Tensor:
@@ -161,7 +163,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 @interceptable
-@declare(out_dtype="histogram")
+@declare(out_dtype="histogram", returns="hist bin_edges")
 def histogram(
     input: Tensor,
     bins: Any = 100,
@@ -182,6 +184,7 @@ def histogram(
 
 
 @interceptable
+@declare(returns="hist bin_edges", count_of_values=True)
 def histogramdd(
     input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

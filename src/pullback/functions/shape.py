@@ -9,6 +9,7 @@ from pullback.backend.array_module import as_array, cast_array, has_internal_ove
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values
 from pullback.errors import dim_out_of_range, no_signature_fits, not_a_tensor, wrong_type
+from pullback.facts import declare
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import check_overlap, check_partial_overlap, in_place
@@ -60,6 +61,7 @@ def _by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, 
     return (named[name],)
 
 
+@declare(complex32=True, bare=True, same_values=True)
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
@@ -93,6 +95,7 @@ def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     return result
 
 
+@declare(bare=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of `other`."""
     if type(other) is not Tensor and answers("view_as", "other", other):
@@ -107,6 +110,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return G.reshape(input, other._array.shape)
 
 
+@declare(asks=True, bare=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
     if type(input) is not Tensor and answers("flatten", "input", input):
@@ -171,6 +175,7 @@ def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> T
     return G.expand(input, sizes(_by_name("expand", "size", named, size) if named else size, "expand", "size"))
 
 
+@declare(bare=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of `other`, with dimensions of size 1 repeated."""
     if type(other) is not Tensor and answers("expand_as", "other", other):
@@ -324,6 +329,7 @@ def _conjugate(input: Tensor) -> Tensor:
     return input.conj() if input._array.dtype.kind in "cW" else input
 
 
+@declare(bare=True)
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does."""
     order = format_name(memory_format)
@@ -360,6 +366,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return G.contiguous_copy(input, order)
 
 
+@declare(bare=True)
 def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major order (or in that of `memory_format`)."""
     array = input._array
@@ -374,6 +381,7 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     return bool(array.flags.c_contiguous)
 
 
+@declare(complex32=True, bare=True)
 def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: Any = None) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
     src = src if other is None else other
@@ -420,6 +428,7 @@ def _check_expandable(src: Tensor, input: Tensor) -> None:
         raise RuntimeError(misfit)
 
 
+@declare(complex32=True, without_gradient=True)
 def detach(input: Tensor) -> Tensor:
     """An alias without history."""
     return input.detach()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.functions.conversion import to
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import the_dim
@@ -43,6 +44,7 @@ def functional_log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3,
     return log_softmax(input, _chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
 
 
+@declare(functional=True)
 def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Softmax of the negative."""
     return softmax(G.neg(input), _chosen_dim("softmin", input, dim, _stacklevel), dtype)

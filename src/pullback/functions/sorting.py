@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
 
@@ -75,6 +76,7 @@ def kthvalue(
     return named_results("kthvalue", G.kthvalue, input, k, dim, keepdim, out=out)
 
 
+@declare(returns="values indices")
 def median(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
@@ -86,6 +88,7 @@ def median(
     return named_results("median", G.median_dim, input, dim, keepdim, out=out)
 
 
+@declare(returns="values indices")
 def nanmedian(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:

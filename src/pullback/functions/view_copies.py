@@ -97,7 +97,9 @@ view_as_complex_copy = _copy_function(
 
 
 @interceptable
-@declare(out_dtype="Expected self.dtype() == output.dtype() to be true, but got false: {0} and {1}")
+@declare(
+    out_dtype="Expected self.dtype() == output.dtype() to be true, but got false: {0} and {1}", out_resized="silently"
+)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
     if dim >= input._array.ndim > 0:

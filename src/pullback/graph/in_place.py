@@ -23,6 +23,7 @@ from pullback.backend.array_module import (
     storage_offset,
 )
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
+from pullback.facts import fact_of, names_with
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import NotImplementedNode
 from pullback.graph.history import bump_version, check_in_place, check_inference, gradient_edge, rebase_history
@@ -33,9 +34,6 @@ from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
-
-_NEVER_RECORDED = frozenset({"logical_not", "logical_and", "logical_or", "logical_xor"})
-"""What may be written to leaves: PyTorch does not look at the graph where no gradient could be."""
 
 _RULES_OF_THEIR_OWN = {
     "AcoshBackward0": "AcoshBackward1",
@@ -51,15 +49,7 @@ _RULES_OF_THEIR_OWN = {
 }
 """Nodes that PyTorch numbers otherwise where the operation was in place."""
 
-_FILLS = frozenset({"fill", "index_fill", "masked_fill", "masked_fill_tensor", "refill", "zero"})
-"""What may be written to memory that is seen several times: the elements written become the same."""
-
-
-_AT_POSITIONS = frozenset(
-    {"index_add", "index_copy", "index_put", "index_reduce", "scatter", "scatter_add", "scatter_reduce"}
-)
-"""What writes elsewhere than it reads: the tensors read must not be the one written to."""
-_CHECKED_LATER = _AT_POSITIONS | {"refill_tensor"}  # the last reads before it writes
+_WRITES = names_with("writes")
 
 
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -81,13 +71,14 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
     records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
     name = function.__name__
-    if records and name in _NEVER_RECORDED:
+    how = _WRITES.get(name)
+    if records and how == "unrecorded":  # PyTorch does not look at the graph where no gradient could be
         records = False
     check_in_place(input, name, records=records)
-    if name not in _FILLS:
+    if how != "fill":  # which may be written to memory that is seen several times: its elements become the same
         if not input._array.flags.c_contiguous:
             check_overlap(input)
-        if function.__name__ not in _CHECKED_LATER:
+        if how is None or how == "unrecorded":
             _check_apart(input, args)
     alias = alias_of(input, recorded=records)
     if process.changed:
@@ -98,7 +89,7 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
                 set_tangent(alias, level, tangent_at(alias, level).clone())
     result = function(alias, *args, **kwargs)
     check_writable(input, result)
-    if function.__name__ in _AT_POSITIONS:  # only now: what is wrong with the positions comes first
+    if how == "at_positions":  # only now: what is wrong with the positions comes first
         _check_apart(input, args, whole=True)
     if records and result._requires_grad:
         adopt_result(input, alias, result)
@@ -245,12 +236,6 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
     rebase_history(input, node)
 
 
-_MAKING = frozenset(
-    "ones zeros full empty randn rand multinomial bernoulli linspace logspace eye addbmm logsigmoid "
-    "narrow_copy lu".split()
-)
-"""Functions that resize a tensor given as `out=` without a warning."""
-
 _SEQUENCES = frozenset(["arange", "range", "linspace", "logspace"])
 """Functions that fill a tensor given as `out=` in its own shape, if the number of elements is right."""
 
@@ -308,7 +293,7 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
         out._array[...] = source.reshape(out._array.shape)
     elif out._array.shape != source.shape:
         by_rows = name in _ROWS_FIRST or (out._array.size and name in _ROWS_FIRST_AGAIN)
-        if out._array.size and name not in _MAKING:
+        if out._array.size and fact_of(name, "out_resized") is None:
             _warn_resize(out, source.shape)
         out._array = _resized(out._array, source.astype(out._array.dtype, order="C" if by_rows else "K"))
     else:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pullback.backend.array_module import storage_of
+from pullback.facts import fact_of
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.hooks import zeroing_hook
 from pullback.graph.node import Node
@@ -18,10 +19,6 @@ from pullback.tensor.version_counter import InferenceVersion
 
 __all__ = ["Explanation", "Explanations", "explain_grad"]
 
-_COMPARISONS = frozenset(
-    "eq ne lt le gt ge isclose isnan isinf isfinite logical_and logical_or logical_xor logical_not".split()
-)
-_POSITIONS = frozenset("argmax argmin argsort searchsorted bucketize count_nonzero".split())
 _KINDS = ("detach", "data", "no_grad", "inference_mode", "copy", "to_integer", "numpy", "item")
 """What cuts on purpose comes before what often only logs a value."""
 _WORDS = {
@@ -288,9 +285,9 @@ def _of_cut(cut: Cut, others: Iterable[Cut] = (), *, certain: bool = True) -> Ex
 
 
 def _code_of(cut: Cut) -> str:
-    if cut.kind in _COMPARISONS:
+    if fact_of(cut.kind, "gives") in ("comparison", "truth"):
         return "comparison"
-    if cut.kind in _POSITIONS:
+    if fact_of(cut.kind, "gives") == "positions":
         return "argmax"
     if cut.kind == "to_integer":
         return "integer_cast"

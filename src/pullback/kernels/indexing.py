@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.kernels.positions import add_at, check_index, flat_positions, normalized
 from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Shape
@@ -251,6 +252,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
 
 
 @by_device
+@declare(count_of_values=True)
 def positions_of(mask: Array) -> Sequence[Array]:
     """One array of positions per dimension of a boolean mask."""
     if mask.ndim == 0:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pullback.errors import not_a_bool
+from pullback.facts import fact_of
 from pullback.graph.history import adopt_switches
 from pullback.graph.in_place import write_out
 from pullback.graph.tangents import carry_tangents, tangents_flow
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 
 PROCEED = object()
 """What `divert` answers where the fast path may go on."""
-
-# These write their results while they still read: out= must not share memory with what they read.
-_APART_FROM_OUT = {"gather", "take", "masked_select", "kthvalue", "cat"}
-
 
 Given: TypeAlias = "tuple[Any, ...] | dict[str, Any]"
 """The arguments of an operation, in order, or its local variables, which are fewer words for many arguments."""
@@ -53,7 +50,7 @@ class _Road:
         self.required = tuple([names.index(name) for name in operation.left_open])
         self.takes_number_second = len(roles) > 1 and roles[1] == "tensor or number"
         self.inputs = tuple([names.index(name) for name in operation.differentiable_inputs])
-        read = operation.tensors if self.name in _APART_FROM_OUT else ()
+        read = operation.tensors if fact_of(self.name, "out_apart") else ()
         self.view = operation.view
         self.takes_out = operation.takes_out
         self.read = tuple([names.index(name) for name in read])

@@ -10,16 +10,11 @@ import ast
 from collections import Counter
 from dataclasses import dataclass, field
 
+from pullback.facts import fact_of
 from pullback.rules.model import TENSOR, TENSOR_LIST, Line, Operation
 from pullback.rules.render import Library, render
 from pullback.rules.saved_values import is_fresh, saved_values
 
-# Functions that rules call and that round nothing.
-_EXACT = set(
-    "conj conj_number scaled_by zeros_of tied_to where keep_where drop_where relu_grad threshold_backward "
-    "hardtanh_backward hardshrink_backward softshrink_backward abs logical_and logical_or "
-    "logical_not isnan isfinite sum_to to_dtype".split()
-)
 # Functions that put the gradient at its place among zeros, and how many arguments they leave out (a position has no end
 # and no step).
 _PLACING = {"F.select_back": 2, "F.slice_back": 0}
@@ -304,7 +299,7 @@ def _steps(expression: ast.expr, assigned: dict[str, ast.expr]) -> int:
         if isinstance(node, ast.BinOp):
             steps += 1
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            steps += 0 if node.func.attr in _EXACT else 2
+            steps += 0 if fact_of(node.func.attr, "exact") else 2
         elif isinstance(node, ast.Constant) and isinstance(node.value, float):
             steps += 2
         elif isinstance(node, ast.Name) and node.id in assigned:

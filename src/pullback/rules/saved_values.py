@@ -6,20 +6,8 @@ import ast
 import functools
 from dataclasses import dataclass, field
 
+from pullback.facts import fact_of
 from pullback.rules.model import Line, Operation
-
-_FRESH_CALLS = {
-    "add_along", "binary_cross_entropy_grad", "bmm", "clamp_grad", "clamp_grad_max", "clamp_grad_min",
-    "clamped_distance_grad", "cumprod_grad", "drop_where", "embedding_back", "extremum_grad", "flip",
-    "index_back", "index_select_back", "keep_where", "linear_grad_input", "linear_grad_weight", "log_softmax_grad",
-    "logits_grad", "masked_select_back", "matmul_grad_input", "matmul_grad_other", "mm", "mse_loss_grad", "mv",
-    "nll_loss_grad", "put_along", "put_reduced", "relu_grad", "repeat_back", "reversed_cumsum", "roll_back", "rot90",
-    "scatter_add", "scatter_value", "select_back", "share_of_tie", "slice_back", "soft_margin_loss_grad",
-    "softmax_grad", "split_back", "split_with_sizes_back", "take_back", "tril", "triu", "unbind_back", "var_grad",
-    "elu_backward", "gelu_backward", "hardshrink_backward", "hardsigmoid_backward", "hardswish_backward",
-    "hardtanh_backward", "leaky_relu_backward", "log_sigmoid_backward", "sigmoid_backward", "softplus_backward",
-    "softshrink_backward", "tanh_backward", "threshold_backward", "where", "zeros_of",
-}  # fmt: skip
 
 
 @dataclass
@@ -122,5 +110,5 @@ def _fresh(expression: ast.expr) -> bool:
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
         if expression.func.attr == "tied_to":
             return _fresh(expression.args[0])
-        return expression.func.attr in _FRESH_CALLS
+        return bool(fact_of(expression.func.attr, "fresh"))
     return False

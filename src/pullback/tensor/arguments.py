@@ -22,12 +22,10 @@ from pullback.backend.dtype import (
     to_dtype,
 )  # fmt: skip
 from pullback.errors import not_a_tensor, refused_call
+from pullback.facts import fact_of
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 from pullback.typing import Array, Dims, DType, Shape
-
-# The functions that take a number in place of their first tensor.
-_NUMBER_FIRST = {"add", "sub", "mul", "div", "floor_divide"}
 
 
 def as_tensor_argument(function: str, name: str, position: int, value: Any, beside: Any = None) -> Tensor:
@@ -35,7 +33,7 @@ def as_tensor_argument(function: str, name: str, position: int, value: Any, besi
 
     A number does not widen a 0-dim tensor `beside` it, as it would if it were a 0-dim tensor of its own dtype.
     """
-    if function in _NUMBER_FIRST and is_number(value):
+    if is_number(value) and fact_of(function, "number_first"):
         value = plain_number(value)
         keeps = isinstance(beside, TensorBase) and beside._array.ndim == 0 and type(value) is not bool
         if keeps and (function != "div" or is_float_or_complex(beside._array.dtype)):  # integers are divided as floats

@@ -4,7 +4,7 @@
 Nothing looks for such an object while arguments are tensors and numbers. An operation looks where it would refuse an
 argument; a composite function of the public namespaces, which could read attributes of anything, is called through
 `offering`, which lets plain types pass; and the composite functions that small programs call most ask themselves, in a
-line that costs one comparison of types, and need no wrapper around them (`ASKING` names them).
+line that costs one comparison of types, and need no wrapper around them (the fact `asks` says so).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from pullback.backend.dtype import dtype
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
+from pullback.facts import fact_of
 from pullback.modes.interception import overrides
 from pullback.modes.switches import switches
 from pullback.source_text import run_text
@@ -28,12 +29,6 @@ from pullback.tensor.tensor import Tensor, TensorBase
 PLAIN: set[type] = {Tensor, bool, int, float, complex, str, type(None), type(...), Size, dtype, slice}
 """Types of arguments that need no look at their class."""
 
-ASKING = frozenset(
-    "flatten squeeze unsqueeze sum mean matmul linear stack cat split chunk unbind relu pow "
-    "functional_relu functional_sigmoid functional_tanh".split()
-)
-"""Composite functions that ask for foreign arguments themselves."""
-
 _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "return_indices"])
 """Switches of which PyTorch only asks whether they are true."""
 
@@ -42,12 +37,6 @@ _UNPARSED = frozenset(["gaussian_nll_loss", "multi_head_attention_forward", "loc
 
 _UNASKED = frozenset(["new_tensor"])
 """Methods that take a foreign argument for a value."""
-
-_LENIENT = frozenset(
-    "embedding embedding_bag add subtract multiply divide true_divide gaussian_nll_loss "
-    "multilabel_soft_margin_loss".split()
-)
-"""Functions that hand their tensors to one which refuses them under other names, or which takes numbers for them."""
 
 
 def all_plain(values: Iterable[Any]) -> bool:
@@ -122,10 +111,11 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return _offering_any(function, module, name)
+    is_lenient = fact_of(name, "lenient") or fact_of(name, "number_first")
     required = [
         (index, p.name, None if p.kind is p.KEYWORD_ONLY else index + 1)
         for index, p in enumerate(parameters)
-        if p.annotation == "Tensor" and p.default is p.empty and name not in _LENIENT
+        if p.annotation == "Tensor" and p.default is p.empty and not is_lenient
     ]
     asking = (
         f"    if ({_foreign_test(parameters)}) and any_foreign_among({name!r}, {required!r}, {{values}}):\n"

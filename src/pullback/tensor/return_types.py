@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pullback.backend.dtype import int64
 from pullback.backend.naming import display_namespace
+from pullback.facts import names_with
 
 
 class ReturnType(tuple[Any, ...]):
@@ -52,33 +53,9 @@ def _make_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
     return type(name, (ReturnType,), members)
 
 
-_FIELDS = {
-    "values indices": "max min median nanmedian mode kthvalue sort topk cummax cummin",
-    "min max": "aminmax",
-    "mantissa exponent": "frexp",
-    "hist bin_edges": "histogram histogramdd",
-    "a tau": "geqrf",
-    "L info": "linalg_cholesky_ex",
-    "eigenvalues eigenvectors": "linalg_eig linalg_eigh",
-    "inverse info": "linalg_inv_ex",
-    "LD pivots": "linalg_ldl_factor",
-    "LD pivots info": "linalg_ldl_factor_ex",
-    "solution residuals rank singular_values": "linalg_lstsq",
-    "P L U": "linalg_lu lu_unpack",
-    "LU pivots": "linalg_lu_factor",
-    "LU pivots info": "linalg_lu_factor_ex _lu_with_info",
-    "Q R": "linalg_qr qr",
-    "sign logabsdet": "linalg_slogdet slogdet",
-    "result info": "linalg_solve_ex",
-    "U S Vh": "linalg_svd",
-    "U S V": "svd",
-    "solution cloned_coefficient": "triangular_solve",
-}
-
 RETURN_TYPES: dict[str, type[ReturnType]] = {
     f"{name}{suffix}": _make_type(f"{name}{suffix}", tuple(fields.split()))
-    for fields, names in _FIELDS.items()
-    for name in names.split()
+    for name, fields in {**names_with("returns"), "_lu_with_info": "LU pivots info"}.items()
     for suffix in ("", "_out")
 }
 

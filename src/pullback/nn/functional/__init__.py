@@ -10,53 +10,16 @@ from importlib import import_module
 from typing import Any
 
 from pullback import functions
+from pullback.facts import fact_of, names_with
+from pullback.nn.functional.namespace import FILES
 from pullback.overridable_functions import is_built_in
-from pullback.tensor.foreign_arguments import ASKING, explaining, offering
+from pullback.tensor.foreign_arguments import explaining, offering
 
-_FILES = {
-    "attention": "scaled_dot_product_attention",
-    "sampling": "gumbel_softmax",
-    "dropouts": "dropout alpha_dropout feature_alpha_dropout dropout1d dropout2d dropout3d",
-    "embeddings": "embedding one_hot embedding_bag",
-    "folding": "unfold fold",
-    "grouped_products": "grouped_mm scaled_mm scaled_grouped_mm ScalingType SwizzleType",
-    "interpolation": "interpolate upsample upsample_nearest upsample_bilinear grid_sample affine_grid",
-    "linear_losses": "linear_cross_entropy",
-    "multi_head_attention": "multi_head_attention_forward",
-    "normalization": "batch_norm instance_norm layer_norm rms_norm group_norm local_response_norm normalize",
-    "padding": "pad",
-    "pooling": (
-        "max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices "
-        "lp_pool1d lp_pool2d lp_pool3d"
-    ),
-    "pooling_to_size": (
-        "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adaptive_max_pool1d_with_indices "
-        "adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices adaptive_avg_pool2d adaptive_avg_pool3d "
-        "fractional_max_pool2d fractional_max_pool3d fractional_max_pool2d_with_indices "
-        "fractional_max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d"
-    ),
+_HERE = {name: f"pullback.nn.functional.{file}" for file, names in FILES.items() for name in names.split()}
+_COMMON = frozenset(names_with("functional")) | {
+    f"{name}_" for name, how in names_with("functional").items() if how == "also in place"
 }
-_HERE = {name: f"pullback.nn.functional.{file}" for file, names in _FILES.items() for name in names.split()}
-
-# The same function as `pullback.<name>`, by families.
-_SHARED = {
-    "products": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc linear bilinear",
-    "pooling": "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d",
-    "activations": (
-        "threshold threshold_ relu relu_ hardtanh hardtanh_ hardswish relu6 elu elu_ selu selu_ celu celu_ leaky_relu "
-        "leaky_relu_ prelu rrelu rrelu_ glu gelu logsigmoid hardshrink tanhshrink softsign softplus softmin softmax "
-        "softshrink log_softmax tanh sigmoid hardsigmoid silu mish"
-    ),
-    "losses": (
-        "binary_cross_entropy binary_cross_entropy_with_logits poisson_nll_loss cosine_embedding_loss cross_entropy "
-        "ctc_loss gaussian_nll_loss hinge_embedding_loss kl_div l1_loss mse_loss margin_ranking_loss nll_loss "
-        "huber_loss multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss smooth_l1_loss "
-        "soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
-    ),
-    "rearrangements": "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle",
-    "distances": "pairwise_distance cosine_similarity pdist",
-}
-_COMMON = frozenset([name for names in _SHARED.values() for name in names.split()])
+"""The same functions as `pullback.<name>`."""
 
 __all__ = sorted({*_HERE, *_COMMON})
 
@@ -83,7 +46,7 @@ def _common(name: str) -> Any:
     function = getattr(functions, known)
     if is_built_in(name) and name in functions.public_names():
         return getattr(import_module("pullback"), name)
-    return function if known in ASKING or known not in functions.MODULES else offering(function, __name__, name)
+    return function if fact_of(known, "asks") or known not in functions.MODULES else offering(function, __name__, name)
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ from pullback.tensor.tensor import Tensor
 _WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 
-@declare(autocast="lower")
+@declare(autocast="lower", written_in="c")
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pullback import functions
 from pullback.creation import arange
+from pullback.facts import declare
 from pullback.kernels.embeddings import index_range, one_hot_rows
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -35,6 +36,7 @@ def embedding(
 
 
 @interceptable
+@declare(written_in="c")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Rows of zeros with a one at the index that each element holds.
 

@@ -14,18 +14,6 @@ from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
-_BY_MODE = {
-    (1, "nearest"): "upsample_nearest1d",
-    (2, "nearest"): "upsample_nearest2d",
-    (3, "nearest"): "upsample_nearest3d",
-    (1, "nearest-exact"): "upsample_nearest_exact1d",
-    (2, "nearest-exact"): "upsample_nearest_exact2d",
-    (3, "nearest-exact"): "upsample_nearest_exact3d",
-    (1, "linear"): "upsample_linear1d",
-    (2, "bilinear"): "upsample_bilinear2d",
-    (3, "trilinear"): "upsample_trilinear3d",
-    (2, "bicubic"): "upsample_bicubic2d",
-}
 _SMOOTH = ("linear", "bilinear", "bicubic", "trilinear", "lanczos")
 _GRID_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 _GRID_PADDING = {"zeros": 0, "border": 1, "reflection": 2}
@@ -63,10 +51,10 @@ def interpolate(
         if dims not in (1, 2, 3):
             raise NotImplementedError(_unsupported(input, mode))
         return in_format_of(input, (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes))
-    if (dims, mode) not in _BY_MODE:
+    operation = getattr(G, f"upsample_{mode.replace('-', '_')}{dims}d", None)
+    if operation is None:
         raise NotImplementedError(_unsupported(input, mode))
     _check_sizes(input, sizes)
-    operation = getattr(G, _BY_MODE[dims, mode])
     if mode in _SMOOTH:
         return in_format_of(input, operation(input, sizes, bool(align_corners), scales))
     return in_format_of(input, operation(input, sizes, scales))
