@@ -230,7 +230,8 @@ def path_text(base: str, path: str) -> str:
     'getattr(self.blocks, "0").conv'
     """
     for part in path.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        quoted = f'"{part}"' if part.isalnum() else repr(part)
+        base = f"{base}.{part}" if part.isidentifier() else f"getattr({base}, {quoted})"
     return base
 
 

@@ -7,6 +7,7 @@ The files are pullback's own; TorchScript archives, which hold programs of anoth
 from __future__ import annotations
 
 import builtins
+import keyword
 import operator
 import os
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pullback import creation, generated, serialization
 from pullback.backend.device import device
 from pullback.backend.dtype import dtype
 from pullback.fx import Graph, GraphModule, Node
+from pullback.fx.code_text import inplace_methods, magic_methods
 from pullback.fx.qualified_names import qualified_name
 from pullback.jit.script_module import RecursiveScriptModule, ScriptFunction, TopLevelTracedModule
 from pullback.nn.modules.module import Module
@@ -120,7 +122,12 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: A
         raise RuntimeError(_refusal(str(error))) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RuntimeError(_refusal("no program was found in it"))
-    return _Reader(content).read()
+    try:
+        return _Reader(content).read()
+    except _DAMAGE as error:
+        raise RuntimeError(
+            f"torch.jit.load: the program in the file is damaged ({type(error).__name__}: {error})"
+        ) from None
 
 
 def _refusal(reason: str) -> str:
@@ -130,12 +137,20 @@ def _refusal(reason: str) -> str:
     )
 
 
+_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, AssertionError, RecursionError, SyntaxError)
+"""What content of another form than `save` writes may end in."""
+
+
 class _Reader:
-    """Builds a program from what a file holds."""
+    """Builds a program from what a file holds.
+
+    The program becomes Python text, so every name from the file is checked before it gets there.
+    """
 
     def __init__(self, content: dict[str, Any]) -> None:
         self._content = content
         self._nodes: dict[str, Node] = {}
+        self._met: set[int] = set()
 
     def read(self) -> Any:
         """The function or module."""
@@ -143,7 +158,7 @@ class _Reader:
         graph = Graph()
         for op, name, target, args, kwargs in self._content["nodes"]:
             resolved = _function_named(target) if op == "call_function" else _checked(op, target)
-            arguments, keywords = self._decode(args), self._decode(kwargs)
+            arguments, keywords = self._decode(args), self._keywords(kwargs)
             self._nodes[name] = graph.create_node(op, resolved, arguments, keywords, name)
         program = GraphModule(root, graph)
         if self._content["name"] is not None:
@@ -153,20 +168,31 @@ class _Reader:
     def _module_tree(self) -> Module:
         root = _LoadedPart()
         for path, kind in self._content["kinds"].items():
-            _part_at(root, path.split(".") if path else []).original_name = kind
+            _part_at(root, checked_path(path) if path else []).original_name = _checked_name(kind)
         for name, tensor in self._content["parameters"].items():
-            *path, last = name.split(".")
+            *path, last = checked_path(name)
             _part_at(root, path).register_parameter(last, Parameter(tensor))
         for name, tensor in self._content["buffers"].items():
-            *path, last = name.split(".")
+            *path, last = checked_path(name)
             _part_at(root, path).register_buffer(last, tensor)
         return root
 
+    def _keywords(self, value: Any) -> dict[str, Any]:
+        keywords = self._decode(value)
+        if not isinstance(keywords, dict):
+            raise TypeError("keywords that are not a dict")
+        return {_checked_name(name): part for name, part in keywords.items()}
+
     def _decode(self, value: Any) -> Any:
+        if value is None or type(value) in (bool, int, float, complex, str):
+            return value
+        if type(value) not in (list, dict):
+            raise TypeError(f"an argument of type {type(value).__name__}")
+        if id(value) in self._met:  # parts of parts that occur twice could be more than fit in memory
+            raise ValueError("a part of an argument occurs twice")
+        self._met.add(id(value))
         if isinstance(value, list):
             return [self._decode(part) for part in value]
-        if not isinstance(value, dict):
-            return value
         ((kind, inner),) = value.items()
         if kind == "node":
             return self._nodes[inner]
@@ -179,8 +205,10 @@ class _Reader:
         if kind == "tuple":
             return tuple(map(self._decode, inner))
         if kind == "dict":
-            return {key: self._decode(part) for key, part in inner}
-        return Ellipsis
+            return {self._decode(key): self._decode(part) for key, part in inner}
+        if kind == "ellipsis":
+            return Ellipsis
+        raise ValueError(f"an argument of the unknown kind {kind!r:.40}")
 
 
 def _named_dtype(name: str) -> dtype:
@@ -216,22 +244,56 @@ def _part_at(root: Module, path: list[str]) -> Any:
     return root
 
 
+def _checked_name(name: Any) -> str:
+    """A name of Python's; anything else, which could be code, is refused."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r:.80} is not a name")
+    return name
+
+
+def checked_path(path: Any) -> list[str]:
+    """The parts of the path to a submodule or tensor: names of Python's, or numbers as those of layers.
+
+    >>> checked_path("layers.0.weight")
+    ['layers', '0', 'weight']
+    """
+    parts = path.split(".") if isinstance(path, str) else [""]
+    return [part if part.isascii() and part.isdigit() else _checked_name(part) for part in parts]
+
+
+_OPERATORS = frozenset(
+    {*magic_methods, *inplace_methods, "abs", "concat", "contains", "index", "is_", "is_not", "not_", "truth"}
+)
+"""The functions of `operator` that a program may call. (`call`, `attrgetter` and `methodcaller` reach any code.)"""
+_REFUSED = ("set_", "register_", "from_file", "autocast_", "clear_autocast_cache")
+"""Public functions that change the process or read files, by how their names begin."""
+
+
+def _may_be_called(name: str) -> bool:
+    """Whether a saved program may call an overridable function: those that compute, also as operators of Tensor."""
+    module, _, last = name.rpartition(".")
+    if last.startswith("__") and last.endswith("__") and module == "torch.Tensor":
+        return any(bare in _OPERATORS for bare in (last[2:-2], f"{last[2:-2]}_", last[3:-2], f"{last[3:-2]}_"))
+    return module.startswith("torch") and not last.startswith(("_", *_REFUSED))
+
+
 def _function_named(name: str) -> Any:
     """The public function of this name; anything else is refused."""
-    for candidates in get_overridable_functions().values():
-        for function in candidates:
-            if qualified_name(function) == name:
-                return function
     module, _, last = name.rpartition(".")
-    if module in ("operator", "_operator") and last in operator.__all__:
+    if _may_be_called(name):
+        for candidates in get_overridable_functions().values():
+            for function in candidates:
+                if qualified_name(function) == name:
+                    return function
+        if module.startswith("torch.generated.") and hasattr(generated, last):
+            return getattr(generated, last)
+        if module == "torch" and last in creation.__all__:
+            return getattr(creation, last)
+    if module in ("operator", "_operator") and last in _OPERATORS:
         return getattr(operator, last)
     if name == "builtins.getattr":
         return _public_attribute
-    if module.startswith("torch.generated.") and not last.startswith("_") and hasattr(generated, last):
-        return getattr(generated, last)
-    if module == "torch" and last in creation.__all__:
-        return getattr(creation, last)
-    raise RuntimeError(f"torch.jit.load: the file names the function {name!r}, which a saved program may not call")
+    raise RuntimeError(f"torch.jit.load: the file names the function {name!r:.200}, which a saved program may not call")
 
 
 def _public_attribute(value: Any, name: str) -> Any:
@@ -243,8 +305,14 @@ def _public_attribute(value: Any, name: str) -> Any:
 
 def _checked(op: str, target: str) -> str:
     """The target of a node that is not a function, refused where it is not public."""
-    if op == "call_method" and (target.startswith("_") or not hasattr(Tensor, target)):
-        raise RuntimeError(f"torch.jit.load: the file names the method {target!r}, which a saved program may not call")
-    if op not in ("placeholder", "get_attr", "call_method", "output"):
-        raise RuntimeError(f"torch.jit.load: the file has a node of an unknown kind {op!r}")
+    if op == "call_method" and (target.startswith(("_", "register_")) or not hasattr(Tensor, target)):
+        raise RuntimeError(
+            f"torch.jit.load: the file names the method {target!r:.200}, which a saved program may not call"
+        )
+    if op == "get_attr":
+        checked_path(target)
+    elif op == "placeholder":
+        _checked_name(target.removeprefix("*").removeprefix("*"))
+    elif op not in ("call_method", "output"):
+        raise RuntimeError(f"torch.jit.load: the file has a node of an unknown kind {op!r:.40}")
     return target
