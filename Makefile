@@ -74,6 +74,11 @@ SEED ?= 0
 fuzz: $(VENV)/.conformance
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --programs $(PROGRAMS)
 
+# Changed and malicious files of every kind that can be loaded: `make fuzz-files FILES=20000 SEED=7`, so many of each kind.
+FILES ?= 1000
+fuzz-files: $(VENV)/.developed
+	$(BIN)/python -m tests.file_fuzz --seed $(SEED) --files $(FILES)
+
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
@@ -99,7 +104,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
-.PHONY: coverage wheel-pure sdist docs
+.PHONY: coverage wheel-pure sdist docs fuzz-files
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -151,6 +151,8 @@ def check_geometry(storage_size: int, offset: int, size: Sequence[int], stride: 
         raise RuntimeError(f"Tensor: invalid storage offset {offset}: it must not be negative")
     if any(length < 0 for length in size) or any(step < 0 for step in stride):
         raise RuntimeError(f"sizes {list(size)} and strides {list(stride)} must not be negative")
+    if max((offset, *stride)) > _LARGEST_INDEX // 16:
+        raise RuntimeError(f"strides {list(stride)} and storage offset {offset} are out of bounds: they are too large")
     count = 1
     for length in size:
         count *= max(length, 1)

@@ -36,6 +36,8 @@ from pullback.version import __version__
 __all__ = ["LoadedGraph", "load_graph", "save_graph"]
 
 _FORMAT = "pullback graph 1"
+_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError, ImportError)
+"""What data of another form than `save_graph` writes may end in."""
 
 
 class LoadedGraph(NamedTuple):
@@ -99,8 +101,13 @@ def load_graph(file: Any) -> LoadedGraph:
     data = load(file, weights_only=True)
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise ValueError(f"the file does not hold a graph: expected the format {_FORMAT!r}")
-    _check_source(data)
-    return _Reader(data).graph()
+    try:
+        _check_source(data)
+        return _Reader(data).graph()
+    except _DAMAGE as error:
+        if type(error) is ValueError and "graph" in str(error):
+            raise
+        raise ValueError(f"the graph is damaged: {type(error).__name__}: {error}") from None
 
 
 def _check_source(data: dict[str, Any]) -> None:
@@ -275,6 +282,7 @@ class _Reader:
         self._data = data
         self._entries = data["nodes"]
         self._nodes: list[Any] = [None] * len(self._entries)
+        self._met: set[int] = set()
 
     def graph(self) -> LoadedGraph:
         """The graph."""
@@ -365,8 +373,13 @@ class _Reader:
         setattr(node, f"saved_{name}_version", saved._counter.value)
 
     def _value(self, value: Any, node: Any, index: int = -1) -> Any:
-        if not isinstance(value, list):
+        if value is None or type(value) in (bool, int, float, complex, str):
             return value
+        if not isinstance(value, list):
+            raise TypeError(f"node {index} has a value of type {type(value).__name__}")
+        if id(value) in self._met:  # parts of parts that occur twice could be more than fit in memory
+            raise ValueError(f"the graph is damaged: a value of node {index} occurs twice")
+        self._met.add(id(value))
         kind, *rest = value
         if kind in ("tuple", "list"):
             items = [self._value(item, node, index) for item in rest[0]]
@@ -411,7 +424,12 @@ class _Reader:
 
     def _geometry(self, value: Any) -> Geometry:
         shape, strides, offset, dtype = value
-        return Geometry(tuple(map(int, shape)), tuple(map(int, strides)), int(offset), _DTYPES[dtype[1]])
+        numbers = [*shape, *strides, offset]
+        if not all(type(number) is int and 0 <= number < 2**59 for number in numbers) or len(shape) != len(strides):
+            raise ValueError(
+                "the graph is damaged: the geometry of a view has sizes, strides or an offset that none has"
+            )
+        return Geometry(tuple(shape), tuple(strides), offset, _DTYPES[dtype[1]])
 
 
 @functools.cache

@@ -151,9 +151,9 @@ def load_with(
         pickle_load_args.setdefault("encoding", "utf-8")
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    vocabulary = Vocabulary(access)
     with _opened(f, "rb") as source:
         kind = _kind_of(source)
+        vocabulary = Vocabulary(access, _size_of(source))
         if kind == "zip":
             return _load_zip(source, vocabulary, map_location, unpickling, bool(mmap), pickle_load_args)
         if mmap:
@@ -201,6 +201,13 @@ def _kind_of(source: IO[bytes]) -> str:
             f"{display_namespace()}.serialization.safetensors.load_file"
         )
     return "legacy"
+
+
+def _size_of(source: IO[bytes]) -> int:
+    start = source.tell()
+    size = source.seek(0, os.SEEK_END)
+    source.seek(start)
+    return size or 0
 
 
 def _rest_of(source: IO[bytes]) -> bytes | memory_map.mmap:

@@ -64,28 +64,28 @@ class LegacyReader:
             raise EOFError("Ran out of input: the file is empty")
         self._read_header()
         if pickle_module is None:
-            result = self._restricted()
+            result = self._restricted("object")
         else:
             stream = io.BytesIO(self._data) if isinstance(self._data, bytes) else self._data
             stream.seek(self.position)
             result = make_unpickler(pickle_module, stream, self._vocabulary, self._persistent_load, **options).load()
             self.position = stream.tell()
-        self._read_storages(self._restricted())
+        self._read_storages(self._restricted("storage keys"))
         return result
 
-    def _restricted(self) -> Any:
-        machine = RestrictedUnpickler(self._data, self._vocabulary, self._persistent_load, self.position)
+    def _restricted(self, record: str) -> Any:
+        machine = RestrictedUnpickler(self._data, self._vocabulary, self._persistent_load, self.position, record=record)
         result = machine.load()
         self.position = machine.position
         return result
 
     def _read_header(self) -> None:
-        if self._restricted() != MAGIC_NUMBER:
+        if self._restricted("magic number") != MAGIC_NUMBER:
             raise RuntimeError("Invalid magic number; corrupt file? It is not a checkpoint of PyTorch or pullback")
-        version = self._restricted()
+        version = self._restricted("protocol version")
         if version != PROTOCOL_VERSION:
             raise RuntimeError(f"Invalid protocol version: expected {PROTOCOL_VERSION}")
-        system = self._restricted()
+        system = self._restricted("system")
         if not isinstance(system, dict):
             raise RuntimeError("Invalid header: expected a dict of facts about the writer's machine")
         order = "little" if system.get("little_endian", True) else "big"

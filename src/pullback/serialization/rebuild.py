@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from pullback.backend.device import move_array, usable_device
 from pullback.backend.dtype import dtype
@@ -14,11 +14,19 @@ from pullback.serialization.tensor_access import TensorAccess
 from pullback.typing import Shape
 
 
+class Budget(Protocol):
+    """What limits how much a file may have copied."""
+
+    def spend(self, amount: int) -> None:
+        """Take from what is left."""
+
+
 class Rebuilder:
     """PyTorch's rebuild functions by name, for one kind of tensors."""
 
-    def __init__(self, access: TensorAccess) -> None:
+    def __init__(self, access: TensorAccess, budget: Budget) -> None:
         self._access = access
+        self._budget = budget
         self.functions: dict[str, Callable[..., object]] = {
             "torch._utils._rebuild_tensor": self._rebuild_first_version,
             "torch._utils._rebuild_tensor_v2": self.rebuild_tensor,
@@ -89,16 +97,19 @@ class Rebuilder:
         if metadata and (not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}):
             raise pickle.UnpicklingError("the metadata of a tensor may only say 'conj' and 'neg'")
         array = strided_view(data, numpy_dtype, _integer(offset), _integers(size), _integers(stride))
+        if metadata or storage.location != "cpu":
+            # An expanded tensor is larger than its storage, and is copied here. (A part takes 32 bytes or more.)
+            self._budget.spend(array.nbytes // 32)
         if storage.location != "cpu":
             array = move_array(array, usable_device(storage.location))
-        tensor = self._access.tensor_from_array(array, _boolean(requires_grad), hooks)
+        tensor = self._access.tensor_from_array(array, _boolean(requires_grad), _hooks(hooks))
         return self._access.turned(tensor, metadata) if isinstance(metadata, dict) and metadata else tensor
 
     def rebuild_parameter(self, data: object, requires_grad: object, hooks: object) -> Any:
         """A parameter over the memory of a tensor."""
         if not isinstance(data, self._access.tensor_type):
             raise pickle.UnpicklingError(f"a parameter needs a tensor, but the file gives {_name(data)}")
-        return self._access.parameter_from_tensor(data, _boolean(requires_grad), hooks)
+        return self._access.parameter_from_tensor(data, _boolean(requires_grad), _hooks(hooks))
 
     def _rebuild_parameter_with_state(self, data: object, requires_grad: object, hooks: object, state: object) -> Any:
         return set_tensor_state(self.rebuild_parameter(data, requires_grad, hooks), state)
@@ -171,6 +182,12 @@ def _integers(values: object) -> Shape:
     if isinstance(values, (tuple, list)):
         return tuple([_integer(value) for value in values])
     raise pickle.UnpicklingError(f"expected sizes or strides in a tensor's description, got {_name(values)}")
+
+
+def _hooks(value: object) -> object:
+    if value is None or (isinstance(value, dict) and all(callable(hook) for hook in value.values())):
+        return value
+    raise pickle.UnpicklingError(f"expected the hooks of a tensor to be a dict of functions, got {_name(value)}")
 
 
 def _boolean(value: object) -> bool:

@@ -56,9 +56,11 @@ class RestrictedUnpickler:
         persistent_load: Callable[[Any], object] | None = None,
         position: int = 0,
         find_global: Callable[[str, str], object] | None = None,
+        record: str = "data.pkl",
     ) -> None:
         self._data = data
         self._size = len(data)
+        self._record = record
         self._vocabulary = vocabulary
         self._persistent_load = persistent_load
         self._find_global = find_global or self.find_global
@@ -75,12 +77,19 @@ class RestrictedUnpickler:
         except pickle.UnpicklingError as error:
             if str(error).startswith("Weights only load failed"):
                 raise
-            raise weights_only_error(f"WeightsUnpickler error: {error}.") from None
+            raise weights_only_error(f"WeightsUnpickler error: {error} ({self._place(start)}).") from None
         except _NOT_PICKLE as error:
-            where = f"near byte {self.position - start}"
             raise weights_only_error(
-                f"WeightsUnpickler error: the pickle is malformed {where} ({type(error).__name__}: {error!s:.200})."
+                f"WeightsUnpickler error: the pickle is malformed {self._place(start)} "
+                f"({type(error).__name__}: {error!s:.200})."
             ) from error
+        except (RuntimeError, EOFError) as error:
+            if type(error) not in (RuntimeError, EOFError):
+                raise
+            raise type(error)(f"{error} ({self._place(start)})") from error.__cause__
+
+    def _place(self, start: int) -> str:
+        return f"near byte {self.position - start} of record '{self._record}'"
 
     def _run(self) -> Any:
         data, handlers = self._data, _HANDLERS
@@ -256,6 +265,7 @@ class RestrictedUnpickler:
     def _build(self) -> None:
         state = self._stack.pop()
         target = self._stack[-1]
+        self._vocabulary.budget.spend(len(state) if isinstance(state, (dict, tuple)) else 1)
         if type(target) is OrderedDict:
             # A state_dict carries its metadata as an attribute.
             _update_attributes(target, state)

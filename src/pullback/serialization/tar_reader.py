@@ -34,14 +34,19 @@ class TarReader:
     def load(self, pickle_module: Any, options: dict[str, Any]) -> Any:
         """Read the object; without a pickle module only what `weights_only=True` allows."""
         try:
-            self._read_storages(_Cursor(self._members["storages"], self._vocabulary))
-            self._read_tensors(_Cursor(self._members["tensors"], self._vocabulary))
-        except (struct.error, KeyError, TypeError, ValueError) as error:
+            self._read_storages(self._cursor("storages"))
+            self._read_tensors(self._cursor("tensors"))
+        except (struct.error, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise RuntimeError(f"Invalid tar checkpoint; corrupt file? ({type(error).__name__}: {error})") from None
         if pickle_module is None:
-            return RestrictedUnpickler(self._members["pickle"], self._vocabulary, self._persistent_load).load()
+            return RestrictedUnpickler(
+                self._members["pickle"], self._vocabulary, self._persistent_load, record="pickle"
+            ).load()
         stream = io.BytesIO(self._members["pickle"])
         return make_unpickler(pickle_module, stream, self._vocabulary, self._persistent_load, **options).load()
+
+    def _cursor(self, record: str) -> _Cursor:
+        return _Cursor(self._members[record], self._vocabulary, record)
 
     def _persistent_load(self, identifier: Any) -> object:
         if isinstance(identifier, tuple):
@@ -82,13 +87,14 @@ class TarReader:
 class _Cursor:
     """A position in a member that mixes pickles and binary numbers."""
 
-    def __init__(self, data: bytes, vocabulary: Vocabulary) -> None:
+    def __init__(self, data: bytes, vocabulary: Vocabulary, record: str) -> None:
         self._data = data
+        self._record = record
         self._vocabulary = vocabulary
         self._position = 0
 
     def unpickle(self) -> Any:
-        machine = RestrictedUnpickler(self._data, self._vocabulary, position=self._position)
+        machine = RestrictedUnpickler(self._data, self._vocabulary, position=self._position, record=self._record)
         result = machine.load()
         self._position = machine.position
         return result

@@ -30,6 +30,8 @@ SafeGlobal: TypeAlias = Callable[..., Any] | tuple[Callable[..., Any], str]
 BLOCKED_MODULES = frozenset({"os", "posix", "nt", "sys", "subprocess", "shutil", "socket", "ctypes", "importlib"})
 _BUILTINS_OF_PYTHON_2 = "__builtin__"
 _LARGEST_KEY = 10_000
+_FREE_COPIES = 1 << 16
+_LARGEST_RATIO = 2
 
 _safe_globals: dict[str, SafeGlobal] = {}
 
@@ -75,12 +77,32 @@ def _name_of(entry: SafeGlobal) -> str:
     return ".".join(place_of(entry) or (entry.__module__, entry.__qualname__))
 
 
+class Budget:
+    """How much calls from a file may copy: in proportion to the file, however often it makes the same call.
+
+    A few bytes of a pickle can ask for a copy of anything that was made before, and so again and again.
+    """
+
+    def __init__(self, file_size: int) -> None:
+        self._left = self._whole = _FREE_COPIES + _LARGEST_RATIO * file_size
+
+    def spend(self, amount: int) -> None:
+        """Take from what is left; refuse where the file asks for more."""
+        self._left -= amount
+        if self._left < 0:
+            raise pickle.UnpicklingError(
+                f"the objects in the file copy each other to more than {self._whole} parts or bytes, which is out of all "
+                "proportion to its size: the file is damaged or malicious"
+            )
+
+
 class Vocabulary:
     """What names mean, and what may be called, for one kind of tensors."""
 
-    def __init__(self, access: TensorAccess) -> None:
+    def __init__(self, access: TensorAccess, file_size: int = 0) -> None:
         self._access = access
-        self.rebuilder = Rebuilder(access)
+        self.budget = Budget(file_size)
+        self.rebuilder = Rebuilder(access, self.budget)
         self._get_layout: Callable[[object], object] = lambda name: access.layout_from_name(str(name))
         self._objects = self._known_objects()
         self._calls: dict[int, Callable[..., object]] = {
@@ -161,6 +183,7 @@ class Vocabulary:
 
     def call(self, function: object, arguments: tuple[object, ...]) -> object:
         """Call one of the allowed functions."""
+        self.budget.spend(_extent(arguments, 2))
         known = self._calls.get(id(function))
         if known is not None:
             return known(*arguments)
@@ -169,6 +192,17 @@ class Vocabulary:
         raise pickle.UnpicklingError(
             f"Trying to call reduce for unrecognized function: the file calls a value of type {type(function).__name__}"
         )
+
+
+def _extent(value: object, depth: int) -> int:
+    """How much a copy of `value` takes: the lengths of it and of what it holds, down to a depth."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if not isinstance(value, (tuple, list, dict, set, frozenset)):
+        return 1
+    if not depth or len(value) > _LARGEST_KEY:
+        return len(value)
+    return len(value) + sum(_extent(part, depth - 1) for part in (value.values() if isinstance(value, dict) else value))
 
 
 def check_key(key: object) -> object:
