@@ -2,7 +2,7 @@
 
 Everything else about the package is in pyproject.toml. PULLBACK_COMPILE says how much: "all" (the default), "kernels"
 (as an editable install always does, so that Python sources can be changed; it compiles for this machine alone, in a
-quarter of the time) or "0" for a pure wheel. Where the compiler is missing or fails, a note is printed and the package is
+third of the time) or "0" for a pure wheel. Where the compiler is missing or fails, a note is printed and the package is
 pure Python: the same source, slower.
 """
 
@@ -24,6 +24,7 @@ KERNELS = "pullback.native.kernels"
 SOURCES_ONLY = frozenset(("editable_wheel", "develop", "dist_info", "egg_info", "sdist"))
 """Commands that leave the Python sources to be run. (`editable_mode` is set too late: metadata are made before.)"""
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden"]
+"""With -O2 tiles are not kept in registers: matrix products reach 40 GFLOP/s instead of 105 on one core."""
 LINK_FLAGS = ["-Wl,-s"] if sys.platform == "linux" else []
 """Names of inner functions are left out of the libraries, which are smaller by a tenth."""
 
@@ -95,7 +96,7 @@ def _kernels() -> list[Any]:
         return []
     flags = [*FLAGS, "-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else FLAGS
     if {*SOURCES_ONLY, "--inplace"}.intersection(sys.argv) and (target := _own_target()):
-        flags = ["-O2", *flags[1:], f'-DONLY_TARGET="{target}"']
+        flags = [*flags, f'-DONLY_TARGET="{target}"']
     folder = Path("src", "pullback", "native")
     return [
         Extension(
