@@ -21,8 +21,9 @@ def compile(
     """Make one program of what a function or a module does; also decorates.
 
     The first calls run eagerly and are recorded. Once two of them did the same, later ones run the program and skip the
-    function's Python, as long as everything that it depends on is as it was. What cannot be a program runs as it is:
-    `compiler.explain` tells why, and `fullgraph=True` raises there. `check=True` runs each call eagerly too and raises
+    function's Python, as long as everything that it depends on is as it was. A statement that cannot be in a program, one
+    that reads a value or prints, runs in Python between two compiled pieces: `compiler.explain` tells which, and
+    `fullgraph=True` raises there. `check=True` runs each call eagerly too and raises
     at the first operation that differs. The other options are PyTorch's; `backend="eager"` leaves the function as it is.
 
     >>> import pullback

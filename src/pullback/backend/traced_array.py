@@ -31,7 +31,7 @@ class ReadNumber(float):
 
     def _use(self) -> float:
         if self._recorder.is_open():
-            self._recorder.stop("the value of a tensor is read by .item()")
+            self._recorder.use_number()
         return float.__float__(self)
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from pullback.backend.array_module import data_address, element_strides, ndarray, storage_of
+from pullback.backend.device import device
+from pullback.backend.dtype import dtype
 from pullback.backend.mirror import mirrors
+from pullback.backend.random import default_generator
 from pullback.backend.traced_array import ReadNumber, TracedArray, plain
 from pullback.compiling.effects import watching_calls
 from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods
@@ -29,9 +33,12 @@ from pullback.graph.living_objects import living
 from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.modes.grad_mode import is_inference_mode_enabled
+from pullback.tensor.autograd_extra import DEFAULT
+from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), slice, range, type)
+_FACTS = (device, dtype, Size)
 _recording_lock = threading.Lock()
 """One recording at a time: it changes the arrays of tensors that other threads may hold too."""
 
@@ -39,15 +46,17 @@ _recording_lock = threading.Lock()
 class Input:
     """A tensor that the program reads or writes: an argument, or one that was found in the surroundings."""
 
-    __slots__ = ("before", "grad_before", "place", "requires_grad", "tensor", "value", "version")
+    __slots__ = ("before", "grad_before", "grad_of", "place", "requires_grad", "tensor", "value", "version")
 
     def __init__(self, tensor: Any, place: int | None) -> None:
         self.tensor = tensor
         self.place = place
         """Which leaf of the arguments it is; None for one of the surroundings."""
         self.before = tensor._array
+        self.grad_of: Input | None = None
+        """The input whose `.grad` it is: another tensor in each call."""
         self.value: Any = None
-        self.version = tensor._version
+        self.version = version_of(tensor)
         self.grad_before = tensor._grad
         self.requires_grad = tensor._requires_grad
 
@@ -85,6 +94,12 @@ class Capture:
 
     def __init__(self) -> None:
         self.stops: list[Stop] = []
+        self.breaks: list[tuple[int, int]] = []
+        """Where the function's text stopped it. See Note [Segments]."""
+        self.spots: list[tuple[int, int] | None] = []
+        """For each kernel that was called, where in that text the function was, if that was wanted."""
+        self.has_effects = False
+        """Whether something outside of the function was changed."""
         self.result: Any = None
         self.inputs: list[Input] = []
         self.outputs: list[Output] = []
@@ -99,6 +114,10 @@ class Capture:
         """The gradients that come in, one for each differentiable output."""
         self.differentiable: list[int] = []
         """Places, among `inputs`, of those that get gradients."""
+        self.reads_grads = False
+        """Whether some code that ran asks for a `.grad`."""
+        self.state: Any = None
+        """That of the random stream before the call."""
         self.is_freed = False
         """Whether the graph of the results was used up inside of the function."""
         self.surroundings: Surroundings | None = None
@@ -120,7 +139,7 @@ class Capture:
         """Forget what was computed."""
         self.recorder = None
         for given in self.inputs:
-            if given.place is not None:
+            if given.place is not None or given.grad_of is not None:
                 given.tensor = None
             given.before = given.grad_before = None
 
@@ -137,15 +156,23 @@ def can_record() -> bool:
     return False
 
 
-def capture(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Capture | None:
-    """Call a function and record it; None if another recording goes on."""
+def capture(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any = None, *,
+    with_spots: bool = False,
+) -> Capture | None:  # fmt: skip
+    """Call a function and record it; None if another recording goes on.
+
+    `code` is the function's, whose breaks are to be known; `with_spots` notes where in it each kernel was called.
+    """
     if not _recording_lock.acquire(blocking=False):
         return None
     # Everything that is recorded stays until the end: looking for garbage meanwhile takes half of the time.
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _Capturing(function, args, kwargs).run()
+        capturing = _Capturing(function, args, kwargs, code)
+        capturing.recorder.spots = [] if with_spots else None
+        return capturing.run()
     finally:
         if collects:
             gc.enable()
@@ -153,25 +180,30 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 class _Capturing:
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.made = Capture()
         self.leaves: list[Any] = []
-        flatten((args, kwargs), self.leaves)
+        self.edges: list[tuple[Any, Any]] = []
+        """Arguments with a history, with the node that they begin at here and their own edge."""
+        self.containers: dict[int, Any] = {}
+        self.structure = flatten((args, kwargs), self.leaves, self.containers)
         objects = [leaf for leaf in self.leaves if not isinstance(leaf, (TensorBase, *_ATOMS))]
-        self.surroundings = self.made.surroundings = Surroundings(function, *objects)
-        self.recorder = Recorder(self.surroundings.storage | _storage_of_tensors())
+        self.roots = (function, *objects)
+        self.surroundings = self.made.surroundings = Surroundings(*self.roots)
+        self.recorder = Recorder(self.surroundings.storage | _storage_of_tensors(), code)
         if self.surroundings.problem is not None:
             self.recorder.stops.append(Stop(self.surroundings.problem, None))
 
     def run(self) -> Capture:
         made, recorder = self.made, self.recorder
+        made.state = default_generator.get_state()
         try:
             with self._inputs_traced(), recording_kernels(recorder):
                 with ExitStack() as stack:
                     stack.enter_context(stopping_at_methods(recorder))
                     stack.enter_context(recording_updates())
-                    stack.enter_context(watching_calls(recorder))
+                    stack.enter_context(watching_calls(recorder, self._is_held))
                     made.result = self.function(*self.args, **self.kwargs)
                 try:
                     self._describe_result()
@@ -199,7 +231,11 @@ class _Capturing:
             if id(tensor) not in seen:
                 seen.add(id(tensor))
                 made.inputs.append(Input(tensor, None))
-        edges: list[tuple[Any, Any]] = []
+        edges = self.edges
+        grads = {id(given.grad_before): given for given in made.inputs if given.grad_before is not None}
+        for given in made.inputs:
+            if given.place is None:
+                given.grad_of = grads.get(id(given.tensor))
         self.hooks = [(g.tensor._extra, hooks) for g in made.inputs if (hooks := hooks_of(g.tensor))]
         for extra, hooks in self.hooks:
             extra.hooks = _telling(hooks[0], self.recorder)
@@ -209,7 +245,7 @@ class _Capturing:
                 self._check_input(given.tensor)
                 given.tensor._array = self.recorder.add_input(given.before)
                 given.value = self.recorder.program.inputs[-1]
-                edges.append((given.tensor, _begin_here(given.tensor)))
+                edges.append((given.tensor, _begin_here(given.tensor, self._leave)))
             yield
         finally:
             for given in made.inputs:
@@ -223,6 +259,14 @@ class _Capturing:
                 self._end_here(tensor, edge)
             for extra, hooks in self.hooks:
                 extra.hooks, extra.post_accumulate_hooks = hooks
+
+    def _leave(self) -> None:
+        if self.recorder.is_open():
+            self.recorder.stop("a backward goes on before the arguments of the function")
+
+    def _is_held(self, value: Any) -> bool:
+        """Whether a container was there before the call."""
+        return id(value) in self.containers or self.surroundings.holds(value)
 
     def _check_input(self, tensor: Any) -> None:
         extra = tensor._extra
@@ -238,6 +282,7 @@ class _Capturing:
         if edge is None:
             return
         node, former = edge
+        node.next_edges, node.leave = (former,), None
         extra = tensor._extra
         if extra is not None and extra.view is not None:
             if extra.view.edge is None or extra.view.edge[0] is not node:
@@ -252,7 +297,7 @@ class _Capturing:
     def _describe_result(self) -> None:
         made = self.made
         leaves: list[Any] = []
-        made.structure = flatten(made.result, leaves)
+        made.structure = self._structure_of_result(leaves)
         by_identity = {id(given.tensor): place for place, given in enumerate(made.inputs)}
         known: dict[int, int] = {}
         self.indices: dict[int, int] = {}
@@ -260,12 +305,12 @@ class _Capturing:
         for number, leaf in enumerate(leaves):
             output = Output()
             made.outputs.append(output)
-            if type(leaf) is ReadNumber:
+            if type(leaf) is ReadNumber and not self.recorder.stops:
                 output.index, output.is_number = len(made.program.outputs), True
                 made.program.outputs.append(next(value for given, value in self.recorder.numbers if given is leaf))
             elif not isinstance(leaf, TensorBase):
                 output.value = leaf
-                if not isinstance(leaf, _ATOMS) and type(leaf).__module__.partition(".")[0] != "pullback":
+                if not self._is_lasting(leaf):
                     self.recorder.stop(
                         f"the result holds an object ({type(leaf).__name__}), which a program cannot make"
                     )
@@ -281,13 +326,30 @@ class _Capturing:
                 if output.index is not None:
                     self.indices[id(leaf)] = output.index
 
+    def _is_lasting(self, value: Any) -> bool:
+        """Whether a program may give the object itself, each time: one that never changes, or was there before."""
+        return isinstance(value, (*_ATOMS, *_FACTS)) or self.surroundings.holds(value)
+
+    def _structure_of_result(self, leaves: list[Any]) -> Any:
+        found: dict[int, Any] = {}
+        structure = flatten(self.made.result, leaves, found)
+        if any(map(self._is_held, found.values())):
+            self.recorder.stop("the result holds a list or dictionary that was there before the call")
+        elif len(found) < _count_containers(structure):
+            self.recorder.stop("the result holds a list or dictionary twice")
+        now: list[Any] = []
+        if flatten((self.args, self.kwargs), now) != self.structure or not all(map(operator.is_, now, self.leaves)):
+            self.recorder.stops.append(Stop("the function changes a list or dictionary among its arguments", None))
+            self.made.has_effects = True
+        return structure
+
     def _describe_new(self, leaf: Any, output: Output, blocks: set[int]) -> None:
         program = self.made.program
         if self._describe_view(leaf, output):
             return
         output.index = len(program.outputs)
         output.requires_grad = leaf._requires_grad
-        program.outputs.append(self.recorder.read(leaf._array))
+        program.outputs.append(self._own_value(leaf._array))
         block = self.recorder.block_of(leaf._array)
         if leaf.is_inference() is not is_inference_mode_enabled():
             self.recorder.stop("the result was made in inference mode, which the call is not in")
@@ -301,6 +363,13 @@ class _Capturing:
             self.recorder.stop("the result is a new leaf that requires grad")
         blocks.add(id(block))
 
+    def _own_value(self, array: Any) -> Value:
+        """The value of a result, which has memory of its own: one that others hold too is copied."""
+        value = self.recorder.read(array)
+        if value in self.made.program.outputs or value in self.recorder.program.inputs:
+            return self.recorder.copied(value, array)
+        return value
+
     def _describe_view(self, leaf: Any, output: Output) -> bool:
         """Whether a result is a view of an input: then it is taken of that again."""
         array = leaf._array
@@ -313,11 +382,17 @@ class _Capturing:
             return False
         if leaf._requires_grad != source._requires_grad and leaf._is_view():
             return False  # made while nothing was recorded: what may be done with it differs
+        view = None if leaf._extra is None else leaf._extra.view
+        if source._requires_grad and view is not None and view.creation != DEFAULT:
+            return False  # one of several, or of a custom function: it may not be modified
+        if view is not None and view.attr_version != version_of(leaf):
+            return False  # modified since it was taken, which tells it from one that is taken now
         if leaf._requires_grad and not _is_path_of_views(gradient_edge(leaf), gradient_edge(source)):
             return False
         offset = (data_address(array) - data_address(base)) // array.itemsize
         output.input = block.place
-        output.window = (array.shape, element_strides(array), offset, not leaf._requires_grad)
+        is_detached = not leaf._requires_grad and (view is None or view.base is not (source._base or source))
+        output.window = (array.shape, element_strides(array), offset, is_detached)
         return True
 
     def _describe_grads(self) -> None:
@@ -335,7 +410,7 @@ class _Capturing:
                 self.recorder.stop("a .grad is set to a tensor that is more than a gradient")
             if id(now) not in self.indices:
                 self.indices[id(now)] = len(made.program.outputs)
-                made.program.outputs.append(self.recorder.read(now._array))
+                made.program.outputs.append(self._own_value(now._array))
             made.grads.append(Grad(place, self.indices[id(now)]))
         made.shown = len(made.program.outputs)
 
@@ -361,6 +436,9 @@ class _Capturing:
             made.gradient_values.append(recorder.program.inputs[-1])  # type: ignore[arg-type]  # no Number is added here
         for extra, _ in self.hooks:
             extra.hooks = None  # they run when the gradient arrives, outside of the program
+        for _, edge in self.edges:
+            if edge is not None:
+                edge[0].next_edges, edge[0].leave = (), None  # what lies before the arguments is none of its gradients
         try:
             captured = engine.execute(
                 roots, grads, keep_graph=True, create_graph=False,
@@ -423,23 +501,27 @@ class _Capturing:
         for place, given in enumerate(made.inputs):
             if given.tensor._requires_grad is not given.requires_grad:
                 recorder.stop("the function changes whether a tensor requires grad")
-            if given.tensor._version != given.version:
-                made.versions.append((place, given.tensor._version - given.version))
-        returns_graph = any(output.requires_grad or output.window for output in made.outputs)
+            if version_of(given.tensor) != given.version:
+                made.versions.append((place, version_of(given.tensor) - given.version))
+        returns_graph = any(o.requires_grad or (o.window and not o.window[-1]) for o in made.outputs)
         if returns_graph and any(made.inputs[place].requires_grad for place, _ in program.writes):
             recorder.stop("a tensor that requires grad is written to, and the result requires grad")
         changed = self.surroundings.changed()
+        made.has_effects |= changed is not None
         if changed is not None:
             recorder.stops.append(
                 Stop(f"the function changes {changed.describe()}, which skipping it would lose", None)
             )
-        if "param_groups" not in recorder.names:
-            self.surroundings.leave_out_rates()
         if mirrors:
             recorder.stops.append(Stop("memory is shown conjugated", None))
-        made.stops = recorder.stops
+        made.stops, made.breaks, made.spots = recorder.stops, recorder.breaks, recorder.spots or []
         if made.stops:
             return
+        if not recorder.reads_any_name:
+            made.surroundings = Surroundings(*self.roots, names=recorder.names | recorder.own_names)
+        made.reads_grads = "grad" in recorder.names | recorder.own_names
+        if "param_groups" not in recorder.names:
+            (made.surroundings or self.surroundings).leave_out_rates()
         self._drop_unused_inputs()
 
     def _drop_unused_inputs(self) -> None:
@@ -451,6 +533,9 @@ class _Capturing:
         keep = {place for place, _ in program.writes} | {grad.input for grad in made.grads}
         keep |= {output.input for output in made.outputs if output.input is not None} | set(made.differentiable)
         keep |= {place for place, _ in made.versions}
+        if made.reads_grads:  # whether there is one is compared
+            keep |= {place for place, given in enumerate(made.inputs) if given.requires_grad}
+        used |= {g.grad_of.value for g in made.inputs if g.grad_of is not None and g.value in used}
         kept = [place for place, given in enumerate(made.inputs) if given.value in used or place in keep]
         new = {place: number for number, place in enumerate(kept)}
         gradients = program.inputs[len(made.inputs) :]
@@ -466,6 +551,16 @@ class _Capturing:
                 output.input = new[output.input]
 
 
+def _count_containers(structure: Any) -> int:
+    """How many lists and dictionaries a structure has."""
+    if structure is None:
+        return 0
+    kind, *parts = structure
+    if kind is dict:
+        del parts[0]  # its keys
+    return (kind is list or kind is dict) + sum(map(_count_containers, parts))
+
+
 def _is_path_of_views(edge: Any, end: Any) -> bool:
     """Whether nothing but views lies between two edges of the graph: their gradient is that of the view."""
     while edge is not None and edge != end:
@@ -475,6 +570,11 @@ def _is_path_of_views(edge: Any, end: Any) -> bool:
             return False
         edge = node.next_edges[0]
     return edge is not None
+
+
+def version_of(tensor: Any) -> int:
+    """The version of a tensor; 0 for one made in inference mode, which has none."""
+    return 0 if tensor.is_inference() else int(tensor._version)
 
 
 def hooks_of(tensor: Any) -> Any:
@@ -500,7 +600,7 @@ def _telling(hooks: Any, recorder: Recorder) -> Any:
     return type(hooks)((key, telling(hook)) for key, hook in hooks.items())
 
 
-def _begin_here(tensor: Any) -> Any:
+def _begin_here(tensor: Any, leave: Callable[[], None]) -> Any:
     """Give an argument that was computed from others a node of its own; the node and the former edge."""
     if not tensor._requires_grad:
         return None
@@ -509,7 +609,7 @@ def _begin_here(tensor: Any) -> Any:
     if edge is None or isinstance(edge[0], AccumulateGrad):
         return None
     node = new_node(CompiledFunctionInput)
-    node.next_edges = (edge,)
+    node.next_edges, node.leave = (edge,), leave
     node.sequence_nr = next_sequence_nr()
     node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
     if extra is not None and extra.view is not None:

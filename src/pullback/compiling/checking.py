@@ -26,7 +26,7 @@ class CompileDifference(AutogradError):
 
 def run_checked(entry: Entry, former: Any, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
     """Call the function itself, and the program on copies of its inputs; raise where they differ."""
-    tensors = [leaves[given.place] if given.place is not None else given.tensor for given in entry.inputs]
+    tensors = entry.tensors_of(leaves)
     copies = [_copy(plain(tensor._array)) for tensor in tensors]
     state = default_generator.get_state()
     made = capture(entry.function, args, kwargs)

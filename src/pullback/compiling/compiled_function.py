@@ -3,32 +3,40 @@
 # Note [Skipping Python]
 A call runs eagerly and is recorded until two recordings for the same kind of arguments were the same program and nothing
 stopped them. From then on, calls of that kind run the program, as long as everything the function could reach is as it
-was (surroundings.py). Any doubt means eager: what stops a recording is remembered for `explain`, and after a few recordings
-in vain the function runs as it is for arguments of that kind.
+was (surroundings.py). Any doubt means eager: what stops a recording is remembered for `explain`. Where it stopped at a
+statement, the function is cut there (Note [Segments]); after a few recordings in vain it runs as it is for arguments of
+that kind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import inspect
 import threading
 import weakref
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from pullback.backend.dtype import default_float
 from pullback.compiling.backend import build
-from pullback.compiling.capturing import capture, release_traced
+from pullback.compiling.capturing import Capture, capture, release_traced
 from pullback.compiling.checking import run_checked
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.kernel_names import current_recorder
 from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
+from pullback.compiling.segments import CannotSplit, Segmented, Spot, mentions_create_graph
 from pullback.compiling.structure import flatten
+from pullback.compiling.surroundings import LIBRARY
 from pullback.errors import AutogradError
+from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
+from pullback.nn.modules.module import Module
+from pullback.nn.modules.module_hooks import GlobalHooks
 from pullback.tensor.tensor import TensorBase
 
 ATTEMPTS = 6
@@ -81,12 +89,17 @@ class Kind:
 class CompiledFunction:
     """Calls `function`, or the program that stands for it. See Note [Skipping Python]."""
 
+    is_differentiated_twice = False
+    """Whether the gradients of what it gives are surely differentiated again."""
+
     def __init__(self, function: Callable[..., Any], *, fullgraph: bool = False, check: bool = False) -> None:
         self.function = function
         self.fullgraph = fullgraph
         self.check = check
         self.kinds: dict[Any, Kind] = {}
         self.runs = 0
+        self.segments: Segments | None = None
+        """What runs instead where the function was cut."""
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
         _all.add(self)
@@ -94,6 +107,7 @@ class CompiledFunction:
     def reset(self) -> None:
         """Forget the programs: the next calls are recorded anew."""
         self.kinds = {}
+        self.segments = None
 
     def followed_by_compile(self) -> tuple[Any, ...]:
         """What a function that calls this one can reach through it."""
@@ -112,6 +126,9 @@ class CompiledFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        segments = self.segments
+        if segments is not None and current_recorder() is None:
+            return segments.run(*args, **kwargs)
         leaves: list[Any] = []
         try:
             key = self._key(args, kwargs, leaves)
@@ -150,7 +167,10 @@ class CompiledFunction:
             if isinstance(leaf, TensorBase):
                 array = leaf._array
                 first = seen.setdefault(id(leaf), place)
-                parts.append((array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf)))
+                extra = leaf._extra
+                is_inference = extra is not None and extra.inference
+                form = (array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf), is_inference)
+                parts.append(form)
             elif isinstance(leaf, (int, float, complex, str, bytes, type(None))):
                 parts.append((type(leaf), repr(leaf) if isinstance(leaf, (float, complex)) else leaf))
             else:
@@ -158,7 +178,8 @@ class CompiledFunction:
         return tuple(parts)
 
     def _record(self, kind: Kind, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        made = capture(self.function, args, kwargs)
+        text = text_of(self.function)
+        made = capture(self.function, args, kwargs, None if text is None else text.__code__)
         if made is None:
             return self.function(*args, **kwargs)
         result = made.result
@@ -169,10 +190,16 @@ class CompiledFunction:
             kind.former = None
             if self.fullgraph:
                 raise _not_one_program(made.stops)
+            if text is not None and kind.attempts > 1:  # the first call may differ from all others
+                self.cut(text, made)
         else:
             now = fingerprint(made)
             entry = Entry(made, self.function, build if now == kind.former else replay)
-            result = entry.result_of(made, leaves, args, kwargs)
+            if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
+                kind.is_eager = True
+                kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
+            else:
+                result = entry.result_of(made, leaves, args, kwargs)
             if now == kind.former:
                 kind.entry = entry
                 kind.attempts = 0
@@ -185,6 +212,134 @@ class CompiledFunction:
             if not kind.stops:
                 kind.stops = [Stop("what the function computes differs from call to call", None)]
         return result
+
+    def cut(self, text: FunctionType, made: Capture) -> None:
+        """Run the function in pieces from now on."""
+        with self._lock, contextlib.suppress(CannotSplit):
+            if self.segments is None and (made.breaks or made.has_effects):
+                self.segments = Segments(self, text, made)
+
+
+class Piece(CompiledFunction):
+    """What lies between two breaks of a function."""
+
+    def __init__(self, function: Any, lines: tuple[int, int], whole: Segments) -> None:
+        super().__init__(function, check=whole.owner.check)
+        self.lines = lines
+        self.is_differentiated_twice = whole.differentiates_twice
+        self._whole = whole
+
+    def cut(self, text: FunctionType, made: Capture) -> None:
+        """Cut the whole function anew."""
+        self._whole.add(made)
+
+
+CALLEES = 64
+"""How many functions that break are compiled for one that calls them."""
+
+
+class Segments:
+    """A function in pieces. See Note [Segments]."""
+
+    def __init__(self, owner: CompiledFunction, text: FunctionType, made: Capture) -> None:
+        self.owner = owner
+        self._known: dict[str, Piece] = {}
+        self._text = text
+        self._breaks: dict[Spot, int] = dict.fromkeys(made.breaks, 1)
+        self._effects = int(made.has_effects)
+        self.differentiates_twice = mentions_create_graph(text)
+        self._callees: dict[Any, Any] = {}
+        self._build()
+
+    def _build(self) -> None:
+        made = Segmented(self._text, self._breaks, self._effects, lambda function, lines: Piece(function, lines, self))
+        function = made.build(self.callee, self._known)
+        self._known = made.pieces
+        owner: Any = self.owner.function
+        self.run: Callable[..., Any] = function
+        if isinstance(owner, MethodType):
+            self.run = MethodType(function, owner.__self__)
+            if owner.__func__ is Module.__call__:
+                self.run = _ModuleCall(owner.__self__, self.run)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The pieces, in the order of the text."""
+        return sorted(self._known.values(), key=lambda piece: piece.lines)
+
+    def add(self, made: Capture) -> None:
+        """Cut at more places; one that breaks although its tensors were computed before stays as it is."""
+        with self.owner._lock:
+            effects = min(self._effects + made.has_effects, 2)
+            if not made.breaks and effects == self._effects:
+                return
+            self._effects = effects
+            for spot in set(made.breaks):
+                self._breaks[spot] = 2 if spot in self._breaks else 1
+            with contextlib.suppress(CannotSplit):
+                self._build()
+
+    def callee(self, function: Any) -> Any:
+        """What to call in the place of a function that is called at a break."""
+        text = text_of(function)
+        if text is None or getattr(function, "is_disabled", False):
+            return function
+        key = (
+            (id(function),) if not isinstance(function, MethodType) else (id(function.__func__), id(function.__self__))
+        )
+        known = self._callees.get(key)
+        if known is None:
+            if len(self._callees) >= CALLEES:
+                return function
+            called = function.__call__ if isinstance(function, Module) else function
+            compiled = CompiledFunction(called, check=self.owner.check)
+            compiled.is_differentiated_twice = self.differentiates_twice
+            known = self._callees[key] = (compiled, function)
+        return known[0]
+
+
+class _ModuleCall:
+    """What Module.__call__ does, around a forward in pieces."""
+
+    def __init__(self, module: Any, forward: Callable[..., Any]) -> None:
+        self.module, self.forward = module, forward
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if text_of(self.module) is None:  # hooks came
+            return self.module(*args, **kwargs)
+        former = enter_module(self.module)
+        try:
+            return self.forward(*args, **kwargs)
+        finally:
+            leave_module(former)
+
+
+def text_of(function: Any) -> FunctionType | None:
+    """The function whose text may be cut: the user's, or the forward of a module; None if there is none."""
+    if isinstance(function, MethodType) and function.__func__ is Module.__call__:
+        function = function.__self__
+    if isinstance(function, Module):
+        if type(function).__call__ is not Module.__call__ or _has_hooks(function):
+            return None
+        function = function.forward
+        if isinstance(function, MethodType):
+            return function.__func__ if isinstance(function.__func__, FunctionType) else None
+        return None
+    if isinstance(function, MethodType):
+        function = function.__func__
+    if not isinstance(function, FunctionType):
+        return None
+    file = function.__code__.co_filename
+    if file.startswith(PACKAGE):  # one that stands around the user's, as no_grad() makes it
+        inner = inspect.unwrap(function).__code__.co_filename
+        return None if inner.startswith((PACKAGE, *LIBRARY)) else function
+    return None if file.startswith(LIBRARY) else function
+
+
+def _has_hooks(module: Module) -> bool:
+    own = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    everywhere = (GlobalHooks.forward, GlobalHooks.forward_pre, GlobalHooks.backward, GlobalHooks.backward_pre)
+    return any(own) or any(everywhere)
 
 
 _FOLLOWED = ("grad_mode", "inference_mode", "forward_grad")
@@ -204,5 +359,5 @@ def _not_one_program(stops: list[Stop]) -> CompileError:
     return CompileError(
         f"torch.compile with fullgraph=True: the function cannot be one graph, because {stops[0].describe()}. Move this "
         "out of the function, use tensor operations instead (torch.where for a branch on values), or leave "
-        "fullgraph=False: the function then runs as it is."
+        "fullgraph=False: the function is then cut there, and its pieces are compiled."
     )

@@ -8,6 +8,7 @@ other the recording stops.
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from pullback.compiling.recorder import Recorder
+from pullback.compiling.segments import CHANGING
 from pullback.compiling.surroundings import LIBRARY
 from pullback.graph.source_lines import PACKAGE
 
@@ -52,8 +54,11 @@ def _is_pure(function: Any) -> bool:
 
 
 @contextmanager
-def watching_calls(recorder: Recorder) -> Iterator[None]:
-    """Stop the recording where the user's code calls a built-in function that may have an effect."""
+def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterator[None]:
+    """Stop the recording where the user's code calls a built-in function that may have an effect.
+
+    `is_held` says whether a container was there before, so that changing it is an effect.
+    """
     kinds: dict[CodeType, int] = {}
     former: Callable[..., Any] | None = sys.getprofile()
 
@@ -66,11 +71,17 @@ def watching_calls(recorder: Recorder) -> Iterator[None]:
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
-            if frame.f_code not in kinds and kind_of(frame.f_code) == _USERS:
-                recorder.names.update(frame.f_code.co_names)
-                recorder.names.update(text for text in frame.f_code.co_consts if type(text) is str)
+            if frame.f_code not in kinds:
+                _note_names(recorder, frame.f_code, kind_of(frame.f_code) == _OWN)
             return
-        if event != "c_call" or (_is_pure(argument) and not (recorder.numbers and _reads_numbers(argument))):
+        if event != "c_call":
+            return
+        if argument in _BY_NAME and kind_of(frame.f_code) != _OWN:
+            recorder.reads_any_name = True
+        if recorder.numbers and _reads_numbers(argument):
+            recorder.use_number()
+        changes = getattr(argument, "__name__", "") in CHANGING and is_held(getattr(argument, "__self__", None))
+        if _is_pure(argument) and not changes:
             return
         asking: FrameType | None = frame
         while asking is not None and kind_of(asking.f_code) == _LIBRARYS:
@@ -85,6 +96,24 @@ def watching_calls(recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(former)
+
+
+_BY_NAME: Any = (getattr, hasattr, vars, dir)
+
+
+_READING_OBJECTS = tuple([PACKAGE + part + os.sep for part in ("nn", "optim", "distributions", "utils", "func")])
+"""The parts of this package that read attributes of objects whose classes users derived from theirs."""
+
+
+def _note_names(recorder: Recorder, code: CodeType, is_own: bool) -> None:
+    names = set(code.co_names)
+    if is_own:
+        if code.co_filename.startswith(_READING_OBJECTS):
+            recorder.own_names.update(names)
+    else:
+        recorder.names.update(names)
+        recorder.names.update(text for text in code.co_consts if type(text) is str)
+        recorder.reads_any_name |= "__dict__" in names or "attrgetter" in names or "__getattr__" in names
 
 
 def _reads_numbers(function: Any) -> bool:

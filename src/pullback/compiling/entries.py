@@ -44,14 +44,16 @@ class Entry:
         self.places = [given.place for given in made.inputs]
         self.requires_grad = [given.tensor._requires_grad for given in made.inputs]
         self.had_grad = [_grad_form(given.grad_before) for given in made.inputs]
-        self.reads_grads = bool(made.grads)
+        self.writes_grads = bool(made.grads)
+        self.reads_grads = made.reads_grads
         self.had_hooks = [hooks_of(given.tensor) is not None for given in made.inputs]
         self.written = [place for place, _ in made.program.writes]
         self._build(made)
         self._arrays: list[Any] = [None] * len(self.inputs)
 
     def _build(self, made: Capture) -> None:
-        self.is_pure = not made.program.writes and not any(c.is_ordered for c in made.program.calls) and not made.grads
+        effects = [c for c in made.program.calls if c.is_ordered and not c.kernel.startswith("random.")]
+        self.is_pure = not made.program.writes and not effects and not made.grads
         self.draws = any(call.kernel.startswith("random.") for call in made.program.calls)
         self.backward_program: Program | None = None
         self.updates: list[Update] = []
@@ -84,7 +86,9 @@ class Entry:
             return False
         arrays = self._arrays
         for number, given in enumerate(self.inputs):
-            tensor = leaves[given.place] if given.place is not None else given.tensor
+            tensor = _tensor_of(given, leaves)
+            if tensor is None or (self.reads_grads and (tensor._grad is None) is not (self.had_grad[number] is None)):
+                return False
             array = tensor._array
             if given.place is None:
                 if array is not arrays[number] and not _has_form(array, self.values[number]):
@@ -96,15 +100,19 @@ class Entry:
             arrays[number] = array
             if tensor._extra is not None and (hooks_of(tensor) is not None) is not self.had_hooks[number]:
                 return False
-            if self.reads_grads and _grad_form(tensor._grad) != self.had_grad[number]:
+            if self.writes_grads and _grad_form(tensor._grad) != self.had_grad[number]:
                 return False
         return not self.written or not _overlap(arrays, self.written)
 
     # The run.
 
+    def tensors_of(self, leaves: Sequence[Any]) -> list[Any]:
+        """The tensors that the program reads and writes."""
+        return [leaves[g.place] if g.place is not None else _tensor_of(g, leaves) for g in self.inputs]
+
     def run(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """Run the program on arguments that fit."""
-        tensors = [leaves[given.place] if given.place is not None else given.tensor for given in self.inputs]
+        tensors = self.tensors_of(leaves)
         arrays = [tensor._array for tensor in tensors]
         for number, array in enumerate(arrays):
             if type(array) is not ndarray:
@@ -121,7 +129,7 @@ class Entry:
         for place, count in self.versions:
             for _ in range(count):
                 bump_version(tensors[place])
-        return self._finish(outputs, tensors, args, kwargs)
+        return self._finish(outputs, tensors, args, kwargs, state)
 
     def result_of(self, made: Capture, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """What the call gives that was recorded: its own result if something that backward needs was written over."""
@@ -129,14 +137,14 @@ class Entry:
         outputs = [None if value is None else made.array_of(value) for value in values]
         if any(array is None and value is not None for array, value in zip(outputs, values, strict=True)):
             return made.result
-        tensors = [leaves[given.place] if given.place is not None else given.tensor for given in self.inputs]
-        return self._finish(outputs, tensors, args, kwargs)
+        tensors = self.tensors_of(leaves)
+        return self._finish(outputs, tensors, args, kwargs, made.state)
 
-    def _finish(self, outputs: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> Any:
+    def _finish(self, outputs: list[Any], tensors: list[Any], args: Any, kwargs: Any, state: Any) -> Any:
         """Tensors for what was computed, with their node, in the structure of the result."""
         made: list[Any] = [None if array is None else new_tensor(array) for array in outputs[: self.shown]]
         if self.gradient_values or self.is_freed:
-            self._attach(made, outputs[self.shown :], tensors, args, kwargs)
+            self._attach(made, outputs[self.shown :], tensors, _Again(self, args, kwargs, state))
         if process.changed and switches.inference_mode:
             for tensor in made:
                 if tensor is not None:
@@ -158,7 +166,7 @@ class Entry:
             return source.as_strided(sizes, strides, source.storage_offset() + offset)
         return tensors[output.input] if output.input is not None else output.value
 
-    def _attach(self, made: list[Any], kept: list[Any], tensors: list[Any], args: Any, kwargs: Any) -> None:
+    def _attach(self, made: list[Any], kept: list[Any], tensors: list[Any], again: _Again) -> None:
         """Make the results that require grad outputs of a new node."""
         node: Any = new_node(CompiledFunctionBackward)
         indices = [output.index for output in self.outputs if output.requires_grad and output.index is not None]
@@ -177,10 +185,17 @@ class Entry:
         node.kept, node.run, node.gradients = kept, self.run_backward, self.gradient_values
         node.asked_by = self.asked_by
         saved = [tensors[place] for place in self.kept_inputs] + [_watched(made[place]) for place in self.kept_outputs]
-        node.versions = [(tensor, tensor._version) for tensor in saved]
+        node.versions = [(tensor, tensor._version) for tensor in saved if not tensor.is_inference()]
         if self.is_pure:
-            wanted = [tensors[place] for place in self.differentiable]
-            node.again = _Again(self.function, args, kwargs, wanted, self)
+            again.wanted = [tensors[place] for place in self.differentiable]
+            node.again = again
+
+
+def _tensor_of(given: Input, leaves: Sequence[Any]) -> Any:
+    """The tensor of this call that an input stands for; None for a `.grad` that is not there."""
+    if given.place is not None:
+        return leaves[given.place]
+    return given.tensor if given.grad_of is None else _tensor_of(given.grad_of, leaves)._grad
 
 
 def _dependencies(backward: Program, gradients: Sequence[Value]) -> list[frozenset[int]]:
@@ -202,15 +217,24 @@ def _watched(tensor: Any) -> Any:
 class _Again:
     """Runs a function eagerly, with the graph that its arguments had, for gradients of gradients."""
 
-    def __init__(self, function: Any, args: Any, kwargs: Any, wanted: list[Any], entry: Entry) -> None:
-        self.function, self.args, self.kwargs, self.wanted, self.entry = function, args, kwargs, wanted, entry
+    wanted: Sequence[Any] = ()
+
+    def __init__(self, entry: Entry, args: Any, kwargs: Any, state: Any) -> None:
+        self.entry, self.args, self.kwargs, self.state = entry, args, kwargs, state
 
     def __call__(self, grads: Sequence[Any]) -> Any:
         from pullback.autograd import enable_grad, grad
         from pullback.compiling.structure import flatten
 
-        with enable_grad():
-            result = self.function(*self.args, **self.kwargs)
+        now = default_generator.get_state()
+        if self.entry.draws:
+            default_generator.set_state(self.state)
+        try:
+            with enable_grad():
+                result = self.entry.function(*self.args, **self.kwargs)
+        finally:
+            if self.entry.draws:
+                default_generator.set_state(now)
         leaves: list[Any] = []
         flatten(result, leaves)
         results = [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]

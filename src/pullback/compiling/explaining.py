@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from pullback.compiling.backend import build
-from pullback.compiling.capturing import capture, release_traced
+from pullback.compiling.capturing import Capture, capture, release_traced
+from pullback.compiling.compiled_function import CompiledFunction, Segments, text_of
 from pullback.compiling.entries import Entry
 from pullback.compiling.program import Program, Value
 from pullback.compiling.recorder import Stop
+from pullback.compiling.segments import CannotSplit
+
+
+class Segment(NamedTuple):
+    """A piece of a function that becomes a program of its own: its lines, and how many kernels they called."""
+
+    first: int
+    last: int
+    kernels: int
 
 
 class Explanation:
@@ -19,14 +29,20 @@ class Explanation:
     Its attributes have the names of PyTorch's: `graph_count`, `graph_break_count`, `op_count`, `break_reasons`.
     """
 
-    def __init__(self, stops: list[Stop], entry: Entry | None) -> None:
+    def __init__(self, stops: list[Stop], entry: Entry | None, segments: Sequence[Segment] = ()) -> None:
         self.break_reasons = _distinct(stops)
         self.graph_break_count = len(self.break_reasons)
-        self.graph_count = 0 if entry is None else 1
+        self.segments = segments
+        self.graph_count = len(segments) if entry is None else 1
         self.entry = entry
-        self.op_count = 0 if entry is None else entry.calls
+        self.op_count = sum(segment.kernels for segment in segments) if entry is None else entry.calls
 
     def __str__(self) -> str:
+        if self.entry is None and self.segments:
+            lines = [f"{len(self.segments)} segments of {self.op_count} kernels. Python runs between them."]
+            lines += [f"  lines {s.first} to {s.last}: {s.kernels} kernels" for s in self.segments]
+            lines += ["What ends a segment:", *[f"  {stop.describe()}" for stop in self.break_reasons]]
+            return "\n".join(lines)
         if self.entry is None:
             lines = ["The function runs eagerly. What keeps it from being one program:"]
             lines += [f"  {stop.describe()}" for stop in self.break_reasons]
@@ -60,15 +76,32 @@ def explain(function: Any) -> Callable[..., Explanation]:
     wanted = wanted if module is None else module.__call__
 
     def explain_call(*args: Any, **kwargs: Any) -> Explanation:
-        made = capture(wanted, args, kwargs)
+        text = text_of(wanted)
+        made = capture(wanted, args, kwargs, None if text is None else text.__code__, with_spots=True)
         if made is None:
             raise RuntimeError("explain: another call is being recorded at the same time. Call it again.")
         entry = None if made.stops else Entry(made, wanted, build)
+        segments = [] if entry is not None or text is None else _segments(wanted, text, made)
         release_traced()
         made.release()
-        return Explanation(made.stops, entry)
+        return Explanation(made.stops, entry, segments)
 
     return explain_call
+
+
+def _segments(function: Any, text: Any, made: Capture) -> list[Segment]:
+    """The pieces of a function that broke, with how many kernels each called."""
+    try:
+        pieces = Segments(CompiledFunction(function), text, made).pieces
+    except CannotSplit:
+        return []
+    found = []
+    for piece in pieces:
+        first, last = piece.lines
+        kernels = sum(1 for spot in made.spots if spot is not None and first <= spot[0] <= last)
+        if kernels:
+            found.append(Segment(first, last, kernels))
+    return found
 
 
 def describe_runner(runner: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.compiling.capturing import Capture
+from pullback.compiling.capturing import Capture, Input
 from pullback.compiling.program import Number, Value
 
 
@@ -42,10 +42,16 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
         [_described(output) for output in made.outputs],
         made.structure,
         [(grad.input, grad.index) for grad in made.grads],
-        [(given.place, None if given.place is not None else id(given.tensor)) for given in made.inputs],
+        [_where(given, made.inputs) for given in made.inputs],
         made.differentiable, made.versions, made.is_freed, made.shown,
     )  # fmt: skip
     return (calls, ends, constants)
+
+
+def _where(given: Input, inputs: list[Input]) -> Any:
+    if given.place is not None:
+        return given.place
+    return ("grad", inputs.index(given.grad_of)) if given.grad_of is not None else ("tensor", id(given.tensor))
 
 
 def _form(value: Any) -> Any:

@@ -74,9 +74,15 @@ class CompiledFunctionInput(Node):
     """The place at which a recorded function begins: what arrives goes on to where the argument came from."""
 
     __slots__ = ("__dict__",)
+    leave: Any = None
+    """Called where a backward goes on from here, out of the function."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.leave is not None:
+            self.leave()
         return grads
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        if self.leave is not None:
+            self.leave()
         return grads

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from pullback.backend.array_module import as_array, memory_bounds, storage_of
-from pullback.backend.traced_array import TracedArray, plain, traced
+from pullback.backend.traced_array import ReadNumber, TracedArray, plain, traced
 from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
 from pullback.compiling.program import Call, Program, Value
+from pullback.compiling.segments import spot_of
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
 WINDOW, WRITTEN, LAID_OUT = "memory.window", "memory.written", "memory.laid_out"
@@ -67,13 +69,24 @@ def value_of(array: Any, constant: Any = None) -> Value:
 class Recorder:
     """What one call of a function does to arrays. See Notes [Recorded memory] and [Traced arrays]."""
 
-    def __init__(self, known_storage: set[int]) -> None:
+    def __init__(self, known_storage: set[int], code: Any = None) -> None:
         self.program = Program([])
+        self.breaks: list[tuple[int, int]] = []
+        """Where in the text of `code`, that of the function, the recording was stopped."""
+        self._code = code
+        self.spots: list[tuple[int, int] | None] | None = None
+        """For each call, where in that text it was made, if that is wanted."""
         self.stops: list[Stop] = []
         self.numbers: list[tuple[Any, Value]] = []
         """Python numbers that `.item()` gave, with the Values that they are of."""
+        self._readings: list[tuple[Stop, tuple[int, int] | None]] = []
+        """Where they were got, as long as nobody computed with them."""
         self.names: set[str] = set()
         """Names that the user's code reads, as far as it ran."""
+        self.own_names = {"training"}
+        """Those that this package's code reads."""
+        self.reads_any_name = False
+        """Whether names of attributes were made while it ran."""
         self._known_storage = known_storage
         self._thread = threading.get_ident()
         self._open = True
@@ -96,7 +109,22 @@ class Recorder:
 
     def stop(self, reason: str) -> None:
         """Say that what happens now cannot be part of a program. The function goes on."""
-        self.stops.append(Stop(reason, source_line() or calling_line()))
+        self._stop_at(Stop(reason, source_line() or calling_line()), self._spot())
+
+    def _stop_at(self, stop: Stop, spot: tuple[int, int] | None) -> None:
+        self.stops.append(stop)
+        if spot is not None:
+            self.breaks.append(spot)
+
+    def _spot(self) -> tuple[int, int] | None:
+        """Where in its text the function is now."""
+        frame: Any = sys._getframe(1)
+        found = None
+        while frame is not None and self._code is not None:
+            if frame.f_code is self._code:
+                found = frame  # the outermost, where the function calls itself
+            frame = frame.f_back
+        return None if found is None else spot_of(found)
 
     # Inputs and what becomes of memory.
 
@@ -150,7 +178,7 @@ class Recorder:
         """The inputs whose memory was written to, with what it holds now."""
         self._settle()
         found = [b for b in self._blocks if b.place is not None and b.version]
-        return [(b.place, b.value) for b in found if b.place is not None]
+        return sorted([(b.place, b.value) for b in found if b.place is not None], key=_place_of)
 
     def input_of(self, array: Any) -> int | None:
         """Which input an array shares memory with."""
@@ -202,6 +230,8 @@ class Recorder:
     def _constant(self, array: Any) -> Value:
         if type(array) is TracedArray or id(storage_of(array)) in self._known_storage:
             self.stop("a tensor is read that is reached in a way that cannot be followed")
+        if self._readings:
+            self.use_number()  # the array may have been made of it
         array = plain(array)
         value = value_of(array, laid_out(array, array.shape, array.strides, array.dtype))
         if not self._add_block(Block(array, value)):
@@ -235,6 +265,13 @@ class Recorder:
         block.version += 1
         block.windows = {}
 
+    def copied(self, value: Value, array: Any) -> Value:
+        """Another value that is equal to one, held by `array`."""
+        new = value_of(array)
+        self._add_call(LAID_OUT, laid_out, (value, new.shape, new.strides, new.dtype), {}, [new])
+        self._computed[new] = plain(array)
+        return new
+
     def copy_to(self, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
         """What NumPy's copyto does."""
         if where is not True:
@@ -248,7 +285,18 @@ class Recorder:
 
     def give_number(self, array: Any, number: Any) -> None:
         """Note that Python gets the one value of an array: if the function returns it and does nothing else, that is all."""
-        self.numbers.append((number, self.read(array)))
+        stop = Stop("the value of a tensor is read by .item()", source_line() or calling_line())
+        if self.stops:
+            self._stop_at(stop, self._spot())
+        else:
+            self.numbers.append((number, self.read(array)))
+            self._readings.append((stop, self._spot()))
+
+    def use_number(self) -> None:
+        """Python computes with a value that it got: where it got it, no program goes on."""
+        for stop, spot in self._readings:
+            self._stop_at(stop, spot)
+        self._readings.clear()
 
     # Calls.
 
@@ -380,17 +428,23 @@ class Recorder:
             return {key: self._described(part) for key, part in given.items()}
         if kind is TracedArray or _is_array(given):
             return self.read(given)
+        if kind is ReadNumber:
+            self.use_number()
         return given
 
     def _add_call(
         self, name: str, function: Any, arguments: Any, options: Any, results: list[Value], *, is_view: bool = False,
         is_ordered: bool = False, is_single: bool = True,
     ) -> None:  # fmt: skip
-        if self.numbers and name != WINDOW:
-            self.stop("the value of a tensor is read by .item(), and more is computed")
         call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)
         call.source = source_line() or calling_line()
         self.program.calls.append(call)
+        if self.spots is not None:
+            self.spots.append(self._spot())
+
+
+def _place_of(pair: tuple[int, Value]) -> int:
+    return pair[0]
 
 
 def _low_of(block: Block) -> int:

@@ -10,15 +10,20 @@ from pullback.tensor.return_types import ReturnType
 Build = Callable[[list[Any]], Any]
 
 
-def flatten(value: Any, leaves: list[Any]) -> Any:
-    """Append the leaves of `value`; what describes its structure, comparable and hashable."""
+def flatten(value: Any, leaves: list[Any], containers: dict[int, Any] | None = None) -> Any:
+    """Append the leaves of `value`; what describes its structure, comparable and hashable.
+
+    `containers` gets the lists and dictionaries, by identity.
+    """
     kind = type(value)
+    if containers is not None and (kind is list or kind is dict):
+        containers[id(value)] = value
     if kind is tuple or kind is list:
-        return (kind, *[flatten(part, leaves) for part in value])
+        return (kind, *[flatten(part, leaves, containers) for part in value])
     if kind is dict:
-        return (dict, tuple(value), *[flatten(part, leaves) for part in value.values()])
+        return (dict, tuple(value), *[flatten(part, leaves, containers) for part in value.values()])
     if isinstance(value, tuple) and (isinstance(value, ReturnType) or hasattr(kind, "_fields")):
-        return (kind, *[flatten(part, leaves) for part in value])
+        return (kind, *[flatten(part, leaves, containers) for part in value])
     leaves.append(value)
     return None
 

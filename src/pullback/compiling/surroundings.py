@@ -83,7 +83,9 @@ def _is_equal(one: Any, other: Any) -> bool:
 class Surroundings:
     """The places that a function can reach, the tensors in them, and memory that is not a tensor's."""
 
-    def __init__(self, *roots: Any) -> None:
+    def __init__(self, *roots: Any, names: set[str] | None = None) -> None:
+        """`names` are those under which attributes of users' objects were read; without them, all may have been."""
+        self._names = names
         self.places: list[Place] = []
         self.tensors: dict[int, Tensor] = {}
         self.storage: set[int] = set()
@@ -100,6 +102,10 @@ class Surroundings:
             if not place.is_as_it_was():
                 return place
         return None
+
+    def holds(self, value: Any) -> bool:
+        """Whether an object was found here."""
+        return id(value) in self._seen
 
     def is_as_it_was(self) -> bool:
         """Whether every place holds what it held."""
@@ -161,12 +167,22 @@ class Surroundings:
         attributes = getattr(value, "__dict__", None)
         title = type(value).__name__
         if isinstance(attributes, dict):
-            self._hold(attributes, title, dict.values, list(attributes))
+            unread = self._unread(attributes) if is_users(type(value)) else None
+            if unread:
+                self._hold(attributes, title, _all_but(unread))
+            else:
+                self._hold(attributes, title, dict.values, list(attributes))
         for cls in type(value).__mro__:
             for slot in cls.__dict__.get("__slots__", ()) if is_users(cls) else ():
                 if hasattr(value, slot):
                     self._hold(value, f"{title}.{slot}", _slot_reader(slot))
         self._follow((type(value),), name)
+
+    def _unread(self, attributes: dict[str, Any]) -> set[str]:
+        """Attributes that no code reads that ran."""
+        if self._names is None:
+            return set()
+        return {key for key in attributes if key not in self._names and not key.startswith("_")}
 
     def _visit_function(self, function: types.FunctionType) -> None:
         for cell, variable in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
@@ -224,6 +240,11 @@ def is_users_module(module: Any) -> bool:
 
 def _all_but_rates(options: dict[str, Any]) -> list[Any]:
     return [type(value) if type(value) is float else value for value in options.values()]
+
+
+def _all_but(unread: set[str]) -> Callable[[dict[str, Any]], list[Any]]:
+    """What reads attributes, with their names, without some."""
+    return lambda holder: [part for pair in holder.items() if pair[0] not in unread for part in pair]
 
 
 def _cell_contents(cell: Any) -> tuple[Any, ...]:
