@@ -15,11 +15,18 @@ from types import ModuleType
 
 import pytest
 
+from pullback.distributed.launch import is_open_mpi
+
 ROOT = Path(__file__).parent.parent.parent
+MPIEXEC = Path(sys.executable).parent / "mpiexec"
 
 needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpiexec").exists(),
+    importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists(),
     reason="several ranks need MPI: pip install 'pullback[mpi]'",
+)
+
+mpich_alone = pytest.mark.skipif(
+    MPIEXEC.exists() and is_open_mpi(str(MPIEXEC)), reason="Open MPI cannot do this: see docs/distributed.md"
 )
 
 

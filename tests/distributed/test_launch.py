@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import mmap
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from pullback.distributed.environment import Placement, find_placement
-from pullback.distributed.launch import Launch
+from pullback.distributed.launch import Launch, _explain, _forward
 from pullback.distributed.manager import remove_shared_memory
 from pullback.distributed.run import main as torchrun
-from tests.distributed.running import environment, launch, launch_text, needs_mpi
+from tests.distributed.running import environment, launch, launch_text, mpich_alone, needs_mpi
 
 BEGIN = """
 import os, sys, time, signal, datetime
@@ -97,6 +99,7 @@ def test_the_first_failing_ranks_traceback_comes_first(tmp_path: Path) -> None:
 
 
 @needs_mpi
+@mpich_alone
 def test_a_monitored_barrier_names_who_is_late_and_programs_may_go_on(tmp_path: Path) -> None:
     text = f"""{BEGIN}
 if rank == 1:
@@ -113,6 +116,7 @@ else:
 
 
 @needs_mpi
+@mpich_alone
 def test_an_interrupt_ends_all_and_leaves_nothing_behind(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(BEGIN + "print(os.getpid(), flush=True)\ntime.sleep(60)")
@@ -166,11 +170,43 @@ def test_hosts_are_passed_on() -> None:
     assert command[-1] == "train.py"
 
 
-@needs_mpi
-def test_hosts_and_files_of_hosts_are_passed_on_to_mpiexec() -> None:
-    mpiexec = str(Path(sys.executable).parent / "mpiexec")
-    assert Launch(["-m", "train"], 4, hosts="a,b").arguments(mpiexec)[1:5] == ["-n", "4", "-hosts", "a,b"]
-    assert Launch(["-m", "train"], 4, hostfile="hosts").arguments(mpiexec)[1:5] == ["-n", "4", "-f", "hosts"]
+@pytest.mark.parametrize(
+    ("library", "hosts", "hostfile"),
+    [
+        ("HYDRA build details:", ["-hosts", "a,b"], ["-f", "hosts"]),
+        ("mpiexec (Open MPI) 5.0.11", ["--host", "a,b"], ["--hostfile", "hosts"]),
+    ],
+)
+def test_hosts_and_files_of_hosts_are_passed_on_to_mpiexec(
+    library: str, hosts: list[str], hostfile: list[str], tmp_path: Path
+) -> None:
+    mpiexec = tmp_path / "mpiexec"
+    mpiexec.write_text(f"#!/bin/sh\necho '{library}'\n")
+    mpiexec.chmod(0o755)
+    for given, options in ((Launch(["x"], 4, hosts="a,b"), hosts), (Launch(["x"], 4, hostfile="hosts"), hostfile)):
+        arguments = given.arguments(str(mpiexec))
+        assert arguments[1:3] == ["-n", "4"]
+        assert arguments[arguments.index(options[0]) + 1] == options[1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_what_open_mpi_adds_is_taken_out_however_it_comes(size: int, tmp_path: Path) -> None:
+    rule = 74 * "-"
+    end = "prterun noticed that process rank 1 with PID 37 on node here exited on\nsignal 9 (Killed)."
+    text = f"[1,0]<stdout>: first\n[1,1]<stdout>: [1, 2]\n[a] b\n{rule}\n{end}\n{rule}\n".encode()
+    reading, writing = os.pipe()
+    with open(reading, "rb") as source, open(tmp_path / "shown", "w+") as target:
+        said: list[bytes] = []
+        thread = threading.Thread(target=_forward, args=(source, target, said, True))
+        thread.start()
+        for start in range(0, len(text), size):
+            os.write(writing, text[start : start + size])
+            time.sleep(0.001)
+        os.close(writing)
+        thread.join()
+    assert (tmp_path / "shown").read_text() == "[rank0] first\n[rank1] [1, 2]\n[a] b\n"
+    (tmp_path / "process37").write_text("1")
+    assert _explain(tmp_path, 1, b"".join(said).decode()) == 137
 
 
 def test_several_machines_need_their_names() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.distributed.running import environment, needs_mpi
+from tests.distributed.running import environment, mpich_alone, needs_mpi
 
 SPAWN = r"""
 import os, signal, sys, time
@@ -54,6 +54,7 @@ def spawn(folder: Path, method: str, failure: str = "") -> subprocess.CompletedP
 
 
 @needs_mpi
+@mpich_alone
 @pytest.mark.parametrize("method", ["env", "tcp", "file"])
 def test_spawned_processes_meet(method: str, tmp_path: Path) -> None:
     named = {"env": "env", "tcp": f"tcp://127.0.0.1:{free_port()}", "file": f"file://{tmp_path}/meeting"}[method]
@@ -63,6 +64,7 @@ def test_spawned_processes_meet(method: str, tmp_path: Path) -> None:
 
 
 @needs_mpi
+@mpich_alone
 def test_a_killed_process_is_noticed_by_the_others(tmp_path: Path) -> None:
     program = """
 import os, signal

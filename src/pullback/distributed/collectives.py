@@ -14,8 +14,10 @@ from pullback.distributed.buffers import check_tensor, check_tensors, divide, fl
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.process_group import ProcessGroup, group_of, rank_not_in_group
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp, kind_of, supports_complex
+from pullback.distributed.sparse_sums import sum_over_ranks
 from pullback.distributed.work import Work
 from pullback.modes.user_warnings import warn_user
+from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.typing import Array
 
 __all__ = [
@@ -87,10 +89,26 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
+    if isinstance(tensor, SparseTensor):
+        return _sum_sparse(tensor, op, group, async_op)
     check_tensor(tensor, "tensor")
     if _outside(group, "all_reduce"):
         return None
     return _reduce_everywhere([tensor], op, group_of(group), "all_reduce", async_op)
+
+
+def _sum_sparse(tensor: SparseTensor, op: Any, group: Any, async_op: bool) -> Work | None:
+    if kind_of(op) is not RedOpType.SUM:
+        raise RuntimeError(
+            "all_reduce: unsupported reduction operation (allreduce of sparse tensors only works with ReduceOp.SUM)"
+        )
+    if _outside(group, "all_reduce"):
+        return None
+    members = group_of(group)
+    tensor._sparse, tensor._dense = sum_over_ranks(tensor._sparse, members), None
+    return (
+        Work(members, "all_reduce", members._get_sequence_number_for_group(), [], None, [tensor]) if async_op else None
+    )
 
 
 def _reduce_everywhere(tensors: Sequence[Any], op: Any, group: ProcessGroup, name: str, async_op: bool) -> Work | None:

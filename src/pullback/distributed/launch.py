@@ -28,17 +28,20 @@ from pullback.distributed.manager import remove_shared_memory
 from pullback.distributed.worker import REPORTS
 from pullback.distributed.worker import main as run_as_rank
 
-__all__ = ["Launch", "launch", "main"]
+__all__ = ["Launch", "is_open_mpi", "launch", "main"]
 
 BANNER = re.compile(
-    rb"\n?=+\n=   BAD TERMINATION.*?debugging suggestions\n|"
+    rb"\n?=+\n=   BAD TERMINATION.*?debugging suggestions\n|^-{74}\n(?:prterun|mpirun|mpiexec) .*?\n-{74}\n|"
     rb"^(Abort\(\d+\) on node|\[proxy:|\[mpiexec@|srun: error|srun: Job step|slurmstepd: error)[^\n]*\n",
     re.DOTALL | re.MULTILINE,
 )
 """What mpiexec and srun add when a rank fails; the launcher says it better."""
 
-RULE = 83 * b"=" + b"\n=   BAD TERMINATION"
-"""How mpiexec begins to say so."""
+RULES = (83 * b"=" + b"\n=   BAD TERMINATION", 74 * b"-" + b"\nprterun ")
+"""How the mpiexec of MPICH, and that of Open MPI, begin to say so."""
+
+TAG = re.compile(rb"^\[\d+,(\d+)\]<std(?:out|err)>: ?", re.MULTILINE)
+"""Open MPI's way of saying which rank a line comes from."""
 
 
 @dataclass
@@ -62,7 +65,7 @@ class Launch:
             options += ["--label"] if self.label else []
             return [launcher, *options, *worker]
         options = ["-n", str(self.ranks)]
-        if _is_open_mpi(launcher):
+        if is_open_mpi(launcher):
             options += ["--oversubscribe"]
             options += ["--host", self.hosts] if self.hosts else []
             options += ["--hostfile", self.hostfile] if self.hostfile else []
@@ -75,7 +78,8 @@ class Launch:
         return [launcher, *options, *worker]
 
 
-def _is_open_mpi(launcher: str) -> bool:
+def is_open_mpi(launcher: str) -> bool:
+    """Whether an mpiexec is Open MPI's, which has options of its own."""
     answer = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
     return "Open MPI" in answer or "OpenRTE" in answer
 
@@ -124,7 +128,7 @@ def _launch_once(given: Launch) -> int:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said: list[bytes] = []
         forwarders = [
-            threading.Thread(target=_forward, args=(source, target, said), daemon=True)
+            threading.Thread(target=_forward, args=(source, target, said, "--tag-output" in command), daemon=True)
             for source, target in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
         ]
         for each in forwarders:
@@ -148,33 +152,44 @@ def _master(given: Launch) -> str:
     return first or "localhost"
 
 
-def _forward(source: IO[bytes], target: TextIO, said: list[bytes]) -> None:
-    """Pass the ranks' output on as it comes, and keep apart what mpiexec says about how they ended."""
+def _forward(source: IO[bytes], target: TextIO, said: list[bytes], tagged: bool) -> None:
+    """Pass the ranks' output on as it comes, and keep apart what mpiexec says about how they ended.
+
+    `tagged` output comes from Open MPI, whose tags are replaced by `[rank0]` and the like.
+    """
     held = b""
     while chunk := os.read(source.fileno(), 1 << 16):
         text = held + chunk
         said += [match.group() for match in BANNER.finditer(text)]
         text = BANNER.sub(b"", text)
-        end = _begun(text)
+        end = min(_begun(text), text.rfind(b"\n") + 1 if tagged else len(text))
         held = text[end:]
-        os.write(target.fileno(), text[:end])
-    os.write(target.fileno(), held)
+        os.write(target.fileno(), _labelled(text[:end]) if tagged else text[:end])
+    os.write(target.fileno(), _labelled(held) if tagged else held)
+
+
+def _labelled(text: bytes) -> bytes:
+    return TAG.sub(rb"[rank\1] ", text)
 
 
 def _begun(text: bytes) -> int:
     """Where a banner begins whose end is still to come; it comes in pieces."""
     for start in range(max(0, len(text) - 2000), len(text)):
         rest = text[start:]
-        if RULE.startswith(rest) or rest.startswith(RULE):
+        if any(rule.startswith(rest) or rest.startswith(rule) for rule in RULES):
             return start
     return len(text)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
+    """The exit status of mpiexec, minus SIGINT where the user interrupted it: not every mpiexec says so."""
+    interrupted = False
     while True:
         try:
-            return process.wait()
+            status = process.wait()
+            return -signal.SIGINT if interrupted and status else status
         except KeyboardInterrupt:
+            interrupted = True
             process.send_signal(signal.SIGINT)
 
 
@@ -193,12 +208,12 @@ def _explain(folder: Path, status: int, said: str) -> int:
         return int(report["status"])
     if status == 0:
         return 0
-    killed = re.search(r"\(signal (\d+)\)", said)
-    number = int(killed.group(1)) if killed else -status if status < 0 else 0
+    killed = re.search(r"\(signal (\d+)\)|exited on\s+signal (\d+)", said)
+    number = int(killed[1] or killed[2]) if killed else -status if status < 0 else 0
     if number == signal.SIGINT:
         return 130
     if number:
-        where = re.search(r"PID (\d+) RUNNING AT (\S+)", said)
+        where = re.search(r"PID (\d+) (?:RUNNING AT|on node)", said)
         note = folder / f"process{where.group(1)}" if where else folder / "none"
         which = f"rank {note.read_text()}" if note.exists() else "a rank"
         print(f"pullback: {which} was killed by signal {number} ({signal.Signals(number).name}); all ranks were ended",

@@ -8,11 +8,14 @@ buckets before it have been, so that every rank sends them in the same order. Wh
 the end of the pass waits for all of them and puts the averages into `.grad`. Nothing is copied back: a gradient that
 nobody else holds takes its place in the bucket for its memory, and the next pass gets a new bucket
 (`gradient_as_bucket_view=True` keeps the bucket, and `.grad` is a view of it).
+
+Sparse gradients (those of `Embedding(sparse=True)`) are in no bucket: how much there is to send is known when they are
+there. They are added up at the end of the pass, one after the other, and no communication hook sees them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import pullback
@@ -23,9 +26,10 @@ from pullback.distributed.buffers import write
 from pullback.distributed.grad_bucket import _DEFAULT_FIRST_BUCKET_BYTES, Bucket, GradBucket, assign_buckets
 from pullback.distributed.process_group import ProcessGroup
 from pullback.distributed.reduce_operation import RedOpType
+from pullback.distributed.sparse_sums import empty_rows, sum_over_ranks
 from pullback.engine.engine import engine
 from pullback.graph.accumulate_grad import AccumulateGrad, accumulator_of
-from pullback.tensor.sparse_tensor import SparseTensor
+from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.utils._pytree import tree_flatten, tree_unflatten
 
@@ -40,9 +44,10 @@ class Reducer:
     def __init__(
         self, parameters: Sequence[Any], names: Sequence[str], group: ProcessGroup, bucket_bytes: int,
         first_bucket_bytes: int = _DEFAULT_FIRST_BUCKET_BYTES, find_unused: bool = False, keep_buckets: bool = False,
-        static_graph: bool = False,
+        static_graph: bool = False, sparse: Collection[int] = (),
     ) -> None:  # fmt: skip
         self.parameters = list(parameters)
+        self._sparse = sorted(sparse)
         self.group = group
         self.find_unused = find_unused
         self.static_graph = static_graph
@@ -68,7 +73,8 @@ class Reducer:
         ]
 
     def _make_buckets(self, order: Iterable[int]) -> None:
-        assigned = assign_buckets(self.parameters, list(order), self._limits)
+        dense = [index for index in order if index not in self._sparse]
+        assigned = assign_buckets(self.parameters, dense, self._limits)
         self.buckets = [Bucket(index, indices, self.parameters) for index, indices in enumerate(assigned)]
         self._bucket_of = {number: bucket for bucket in self.buckets for number in bucket.indices}
 
@@ -152,6 +158,9 @@ class Reducer:
     def _put(self, index: int, grad: Any) -> None:
         """Copy a gradient to its bucket (None: zeros) and send what is full."""
         self._seen.add(index)
+        if index in self._sparse:
+            self._send_full_buckets()
+            return
         bucket = self._bucket_of[index]
         slot = bucket.slots[index]
         factor = 1.0 if self._hook is not None else 1.0 / self.divisor
@@ -159,8 +168,8 @@ class Reducer:
             slot[...] = 0
         elif isinstance(grad, SparseTensor):
             raise NotImplementedError(
-                f"gradients of DistributedDataParallel must be dense: that of {self._names[index]} is sparse. Make the "
-                "embedding with sparse=False."
+                f"the gradient of {self._names[index]} is sparse, which DistributedDataParallel expects of the weights of "
+                "Embedding and EmbeddingBag with sparse=True alone"
             )
         elif grad is bucket.views.get(index):  # accumulated in place, in the bucket itself
             if factor != 1.0:
@@ -174,8 +183,8 @@ class Reducer:
         while self._next < len(self.buckets) and not self.buckets[self._next].missing:
             self._send(self.buckets[self._next])
             self._next += 1
-            if self._next == len(self.buckets) and self._seen != self._unused:
-                engine.queue_callback(self._finish)
+        if len(self._seen) == len(self.parameters) and self._seen != self._unused:
+            engine.queue_callback(self._finish)
 
     def _send(self, bucket: Bucket) -> None:
         if self._hook is not None:
@@ -200,6 +209,8 @@ class Reducer:
             collectives.all_reduce(pullback.zeros(len(self.parameters), dtype=pullback.int32), group=self.group)
         for work in works:
             work.wait()
+        for index in self._sparse:
+            sum_over_ranks(empty_rows(self.parameters[index]._array), self.group)
 
     def send_memory(self, memory: Any) -> Any:
         """Begin to add up the memory of one bucket over all ranks."""
@@ -216,6 +227,8 @@ class Reducer:
         self._order_now = order
         for index in order:
             self._seen.add(index)
+            if index in self._sparse:
+                continue
             bucket = self._bucket_of[index]
             slot, grad = bucket.slots[index], self.parameters[index]._grad
             if index in self._unused:
@@ -240,6 +253,8 @@ class Reducer:
             for index in bucket.indices:
                 if index not in unused:
                     self._deliver(index, bucket)
+        for index in self._sparse:
+            self._average_sparse(index, index in unused)
         if not self._order:
             self._order = [*self._order_now, *sorted(self._unused.difference(self._order_now))]
 
@@ -252,6 +267,17 @@ class Reducer:
         )
         collectives.all_reduce(used, group=self.group)
         return {index for index, count in enumerate(used.tolist()) if count == 0}
+
+    def _average_sparse(self, index: int, is_unused: bool) -> None:
+        """Average a gradient of rows; all ranks take part, also those that have none."""
+        parameter = self.parameters[index]
+        grad = parameter._grad
+        if grad is not None and not isinstance(grad, SparseTensor):
+            grad = grad.to_sparse(1)
+        total = sum_over_ranks(empty_rows(parameter._array) if grad is None else grad._sparse, self.group)
+        if not is_unused:
+            total.values = total.values / total.values.dtype.type(self.divisor)
+            parameter._grad = new_sparse_tensor(total)
 
     def _deliver(self, index: int, bucket: Bucket) -> None:
         parameter, slot = self.parameters[index], bucket.slots[index]

@@ -258,3 +258,18 @@ def check_a_wrong_place_in_the_world_is_refused() -> None:
     with pytest.raises(ValueError, match="says"):
         dist.init_process_group("mpi", rank=RANK + 1)
     dist.init_process_group("mpi", timeout=world.timeout)
+
+
+def check_sparse_tensors_are_summed() -> None:
+    for async_op in (False, True):
+        values = pullback.sparse_coo_tensor(pullback.tensor([[0, RANK + 1, 0]]), pullback.tensor([1.0, 2.0, 3.0]), (4,))
+        work = dist.all_reduce(values, async_op=async_op)
+        assert work is None or work.wait()
+        assert values.is_coalesced()
+        assert values.indices().tolist() == [[0, 1, 2]]
+        assert values.values().tolist() == [8, 2, 2]
+    nothing = pullback.sparse_coo_tensor(pullback.zeros(2, 0, dtype=pullback.int64), pullback.zeros(0), (3, 4))
+    dist.all_reduce(nothing)
+    assert nothing._nnz() == 0
+    with pytest.raises(RuntimeError, match="allreduce of sparse tensors only works with"):
+        dist.all_reduce(values, dist.ReduceOp.MAX)

@@ -374,3 +374,55 @@ def check_outputs_may_be_structures_and_evaluation_needs_no_backward() -> None:
 def check_samplers_know_the_group() -> None:
     sampler = pullback.utils.data.DistributedSampler(range(5), shuffle=False)
     assert list(sampler) == ([0, 2, 4] if RANK == 0 else [1, 3, 0])
+
+
+def _rows(first: int) -> Any:
+    return pullback.tensor([first, first + 1, 5])
+
+
+def check_sparse_gradients_are_averaged() -> None:
+    pullback.manual_seed(0)
+    module = nn.Sequential(nn.Embedding(6, 2, sparse=True), nn.Linear(2, 1))
+    parallel = DistributedDataParallel(module)
+    expected = pullback.zeros(6, 2)
+    for row in [0, 1, 5, 1, 2, 5]:
+        expected[row] += module[1].weight.detach()[0] / 2
+    for _ in range(2):  # the second pass has its buckets in another order
+        parallel.zero_grad()
+        parallel(_rows(RANK)).sum().backward()
+        grad = module[0].weight.grad
+        assert grad.is_sparse
+        assert grad.is_coalesced()
+        assert grad.indices().tolist() == [[0, 1, 2, 5]]
+        assert_close([grad.to_dense()], [expected])
+    parallel(_rows(RANK)).sum().backward()  # added to what is there
+    assert_close([module[0].weight.grad.to_dense()], [2 * expected])
+
+
+def check_tables_that_some_ranks_do_not_use() -> None:
+    class Tables(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Embedding(4, 2, sparse=True), nn.Embedding(4, 2, sparse=True)
+            self.never = nn.Embedding(4, 2, sparse=True)
+
+        def forward(self, rows: Any) -> Any:
+            return self.first(rows).sum() + (self.second(rows).sum() if RANK == 1 else 0)
+
+    module = Tables()
+    parallel = DistributedDataParallel(module, find_unused_parameters=True)
+    parallel(pullback.tensor([RANK])).backward()
+    assert module.first.weight.grad.to_dense().tolist() == [[0.5, 0.5], [0.5, 0.5], [0, 0], [0, 0]]
+    assert module.second.weight.grad.to_dense().tolist() == [[0, 0], [0.5, 0.5], [0, 0], [0, 0]]
+    assert module.never.weight.grad is None
+
+
+def check_uneven_inputs_with_sparse_gradients() -> None:
+    module = nn.Embedding(4, 2, sparse=True)
+    parallel = DistributedDataParallel(module)
+    with parallel.join():
+        for row in range(RANK + 1):
+            parallel.zero_grad()
+            parallel(pullback.tensor([row])).sum().backward()
+    if RANK == 1:
+        assert module.weight.grad.to_dense().tolist() == [[0, 0], [0.5, 0.5], [0, 0], [0, 0]]

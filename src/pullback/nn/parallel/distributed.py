@@ -13,6 +13,7 @@ from typing import Any
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
+from pullback.nn.modules.sparse import Embedding, EmbeddingBag
 
 __all__ = ["DistributedDataParallel"]
 
@@ -83,7 +84,7 @@ class DistributedDataParallel(Module):
         first = min(self.bucket_bytes_cap, 1024 * 1024) if bucket_cap_mb is None else self.bucket_bytes_cap
         self.reducer = Reducer(
             [p for _, p in named], [name for name, _ in named], self.process_group, self.bucket_bytes_cap, first,
-            find_unused_parameters, gradient_as_bucket_view, static_graph,
+            find_unused_parameters, gradient_as_bucket_view, static_graph, _sparse_places(module, [p for _, p in named]),
         )  # fmt: skip
 
     def _check_same_module(self, named: list[tuple[str, Any]]) -> None:
@@ -199,3 +200,9 @@ class DistributedDataParallel(Module):
 
 def _is_sent(value: Any, name: str, ignored: set[str]) -> bool:
     return hasattr(value, "numel") and name not in ignored
+
+
+def _sparse_places(module: Any, parameters: list[Any]) -> list[int]:
+    """Which parameters are tables of embeddings whose gradients are sparse."""
+    tables = [each.weight for each in module.modules() if isinstance(each, Embedding | EmbeddingBag) and each.sparse]
+    return [index for index, parameter in enumerate(parameters) if any(parameter is table for table in tables)]
