@@ -49,8 +49,8 @@ the list has gone, or when there is one that is not on it. These are the lists.
 **Calls.** Python itself refuses too few, too many and misnamed arguments, in its own words and before anything of pullback
 runs: to look at them in our own words, every call would have to pay. (PyTorch's key phrases, "missing 1 required positional
 argument", "takes 2 positional arguments but 3 were given", "got an unexpected keyword argument", are Python's but for the
-quotes.) A `TorchFunctionMode` sees the operations that a call comes down to, as the public functions of that name; a Tensor
-subclass is told the call itself.
+quotes.) A Tensor subclass and a `TorchFunctionMode` are told the call itself. A mode also sees what layers, initializers,
+optimizers and distributions call, as in PyTorch, where they are Python too; which calls these are is theirs.
 """
 
 _LEFT_OUT_BY_FUZZ = """
@@ -73,7 +73,10 @@ def kept_differences() -> str:
     compared = {f"{name}, {check}": reason for (name, check), reason in NOT_COMPARED.items()}
     parts = [
         _KEPT,
-        _by_reason("What `__torch_function__` is told (`tests/overriding`)", told.DIFFERING),
+        _by_reason("What `__torch_function__` of a class is told (`tests/overriding`)", told.DIFFERING),
+        _by_reason(
+            "What a mode is told beside that (`tests/overriding`)", _more(told.DIFFERING_IN_MODES, told.DIFFERING)
+        ),
         _by_reason("What wrong calls raise (`tests/errors`)", wrong_calls.DIFFERING),
         _by_reason("What dispatch modes see (`tests/dispatch`)", dispatched.DIFFERING),
         _by_reason(
@@ -84,6 +87,11 @@ def kept_differences() -> str:
         _LEFT_OUT_BY_FUZZ,
     ]
     return "\n".join(parts)
+
+
+def _more(reasons: dict[str, str], known: dict[str, str]) -> dict[str, str]:
+    """The reasons for what another list does not have."""
+    return {case: reason for case, reason in reasons.items() if case not in known}
 
 
 def _by_reason(title: str, reasons: dict[str, str]) -> str:

@@ -69,7 +69,7 @@ ACCESS = Path(__file__).with_name("native_access.pxd")
 
 # By annotation or by name; a sequence number may need 64 bits without a sign, a version may be half a step off.
 _FIELD_TYPES = {
-    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "diverted": "Py_ssize_t", "keep_graph": "bint",
+    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t", "keep_graph": "bint",
     "create_graph": "bint", "dependencies": "dict", "not_ready": "dict", "heap": "list",
 }  # fmt: skip
 _VIRTUAL = {
@@ -78,7 +78,7 @@ _VIRTUAL = {
     "add": "self, Py_ssize_t index, object grad, Py_ssize_t owned",
     "push": "self, object node, object grads, object owned",
 }  # fmt: skip
-_PROCESS_ACCESS = re.compile(r"\bprocess\.(changed|diverted)\b(?! [+-]?=)")
+_PROCESS_ACCESS = re.compile(r"\bprocess\.(changed|diverted|modes)\b(?! [+-]?=)")
 _STATE_ACCESS = re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\.(_requires_grad\b|_edge\b|_counter\b|_array(?= = ))")
 _RULE_ACCESS = (
     (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._counter\b(?! = )"), r"counter_of(\1)"),

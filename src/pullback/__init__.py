@@ -54,6 +54,7 @@ from pullback.facts import fact_of as _fact_of  # noqa: E402
 from pullback.functions.methods import attach_all as _attach_all  # noqa: E402
 from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
 from pullback.overridable_functions import IGNORED as _IGNORED  # noqa: E402
+from pullback.overridable_functions import UNTOLD as _UNTOLD  # noqa: E402
 from pullback.tensor.foreign_arguments import explaining as _explaining  # noqa: E402
 from pullback.tensor.foreign_arguments import offering as _offering  # noqa: E402
 from pullback.tensor.size import Size  # noqa: E402
@@ -159,7 +160,11 @@ def __getattr__(name: str) -> _Any:
         if own in _functions.MODULES and name not in _functions.MODULES:
             value.__module__, value.__name__, value.__qualname__ = "pullback", name, name
         elif name in _functions.MODULES and _fact_of(name, "asks") is None:
-            value = _explaining(value, name) if name in _IGNORED else _offering(value, "pullback", name)
+            value = (
+                _explaining(value, name, is_public=name not in _UNTOLD)
+                if name in _IGNORED
+                else _offering(value, "pullback", name)
+            )
     elif name in _MODULES:
         try:
             return _import_module(f"pullback.{name}")

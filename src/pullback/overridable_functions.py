@@ -17,6 +17,11 @@ _METHODS_IN_PYTHON = (
     "backward istft lu module_load norm split stft unique unique_consecutive __array__ __dlpack__ __repr__ "
     "__array_wrap__".split()
 )
+# Further methods that PyTorch has in Python: function modes are told the type of their tensor, as of all without parameters.
+_TOLD_WITH_TYPE = frozenset(
+    "__contains__ __deepcopy__ __floordiv__ __format__ __ipow__ __pow__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ "
+    "__rpow__ __rrshift__ __rsub__ __rtruediv__ dim_order index new new_tensor register_hook resize_as unflatten".split()
+)
 # Functions of torch that make tensors out of nothing, or ask about something else than tensors.
 IGNORED = frozenset(
     "arange as_tensor asarray bartlett_window blackman_window broadcast_shapes can_cast compile empty empty_strided eye "
@@ -24,8 +29,14 @@ IGNORED = frozenset(
     "ones promote_types rand randint randn randperm range scalar_tensor sparse_coo_tensor tensor tril_indices triu_indices "
     "typename zeros".split()
 )
+# Of these, those of which function modes are not told.
+UNTOLD = frozenset(
+    "broadcast_shapes compile from_numpy frombuffer is_storage is_tensor manual_seed range typename".split()
+)
 _PREFIXED = ("torch.linalg", "torch.fft", "torch.special")
 _NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
+# Of torch.nn.init, those that arguments can override.
+_FILLING = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 
 @cache
@@ -42,6 +53,14 @@ def python_functions() -> frozenset[str]:
 def _in_functional() -> list[str]:
     """Of torch, the functions that are written in Python: all but `lobpcg` are found in torch.functional."""
     return [name for name, place in names_with("written_in").items() if place == "functional"]
+
+
+def is_told_with_type(member: Callable[..., Any], name: str) -> bool:
+    """Whether function modes are told the type of the tensor whose member is called, though that is a plain one."""
+    name = name.removeprefix("torch.Tensor.")
+    if "." in name or not name or name in _TOLD_WITH_TYPE:  # a property has no parameters either
+        return True
+    return all(parameter == "out" for parameter in list(inspect.signature(member).parameters)[1:])
 
 
 def is_built_in(name: str) -> bool:
@@ -92,6 +111,8 @@ def _resolved(f: Any) -> str | None:
         short = name.removeprefix(f"{namespace.rpartition('.')[2]}_") if namespace in _PREFIXED else name
         if _public(namespace, short) is f:
             return f"{_last_place(namespace, short, f)}.{short}"
+    if module == "pullback.nn.init":
+        return f"torch.nn.init.{name}" if name in _FILLING else None
     name = str(getattr(f, "__qualname__", "")).removeprefix("Tensor.")
     return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is f else _name_of_getter(f)
 
@@ -121,9 +142,10 @@ def _name_of_getter(f: Any) -> str | None:
     owner = getattr(f, "__self__", None)
     if getattr(f, "__name__", "") not in ("__get__", "__set__") or owner is None:
         return None
-    return next(
-        (f"torch.Tensor.{n}.{f.__name__}" for n, value in inspect.getmembers_static(Tensor) if value is owner), None
-    )
+    for name, value in inspect.getmembers_static(Tensor):
+        if owner in (value, getattr(value, "member", None)):  # see Note [Asking members]
+            return f"torch.Tensor.{name}.{f.__name__}"
+    return None
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
@@ -133,7 +155,8 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     name = getattr(func, "__name__", "")
     if name in ("__get__", "__set__", "__delete__"):
         return True
-    return getattr(Tensor, name, None) is func and (resolve_name(func) or "torch.Tensor.").count(".") != 1
+    found = resolve_name(func) or "torch.Tensor."
+    return found.startswith("torch.Tensor.") and (found != "torch.Tensor." or getattr(Tensor, name, None) is func)
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Iterable
 from functools import cache, wraps
 from importlib import import_module
@@ -13,17 +12,19 @@ from pullback import functions
 from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.functions import half_complex
 from pullback.modes.call_site import as_written, method_called
-from pullback.modes.interception import pop_interceptor, push_interceptor, set_override_handler
-from pullback.modes.switches import switches
+from pullback.modes.interception import set_override_handler
+from pullback.modes.switches import process, set_switch, switches
 from pullback.overridable_functions import (
+    TensorMethod,
     get_ignored_functions,
     get_overridable_functions,
     get_testing_overrides,
     is_tensor_method_or_property,
+    is_told_with_type,
     python_functions,
     resolve_name,
 )
-from pullback.overriding_classes import take_over, told_method
+from pullback.overriding_classes import leave_members, take_over, told_method, watch_members
 from pullback.tensor.foreign_arguments import all_plain, any_foreign
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, attach_methods, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
@@ -89,15 +90,32 @@ def _ask_foreign(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer a function to the overriding types among its arguments, foreign ones included."""
-    if switches.overrides_disabled:
+    if switches.overrides_disabled and not switches.function_modes:
         raise TypeError(f"{function.__name__}(): no argument may override operations here")
     name = resolve_name(function)
-    if name == "torch.functional.einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+    if (
+        name == "torch.functional.einsum"
+        and not switches.function_modes
+        and len(args) == 2
+        and isinstance(args[1], (list, tuple))
+    ):
         args = (args[0], *args[1])
     elif name in python_functions():
         args, kwargs = _required_first(function, args, kwargs)
+        args, kwargs = _without_extras(name, args, kwargs)
     types = _overriding_types((*args, *kwargs.values()))
     return _answer(function, types, args, kwargs)
+
+
+def _without_extras(
+    name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What newer NumPy hands over to `__array__` and `__array_wrap__` is not told, unless it asks for something."""
+    if name == "torch.Tensor.__array__" and kwargs.get("copy") is None:
+        return args, {n: value for n, value in kwargs.items() if n != "copy"}
+    if name == "torch.Tensor.__array_wrap__":
+        return args[:1], {"array": args[1] if len(args) > 1 else kwargs["array"]}
+    return args, kwargs
 
 
 def _required_first(
@@ -121,16 +139,81 @@ def _required_first(
 def _answer(
     function: Any, types: list[type], args: tuple[Any, ...], kwargs: dict[str, Any], relevant: Iterable[Any] = ()
 ) -> Any:
+    if switches.function_modes:
+        result = _answer_of_mode(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
     for value in _values_of(types, (*relevant, *args, *kwargs.values())):
         if is_pytorch_tensor(value):
             raise mixed_libraries(getattr(function, "__name__", str(function)))
         result = value.__torch_function__(function, tuple(types), args, kwargs)
         if result is not NotImplemented:
             return result
-    raise TypeError(
-        f"no implementation found for '{resolve_name(function) or function}' on types that implement "
-        f"__torch_function__: {types}"
+    raise _nobody_answered(function, types)
+
+
+def _nobody_answered(function: Any, types: list[type]) -> TypeError:
+    """The error where every mode and class that was asked returned NotImplemented."""
+    name = resolve_name(function) or function
+    mode = switches.function_modes[-1] if switches.function_modes else None
+    remedy = "For what it does not handle, a __torch_function__ returns func(*args, **kwargs)."
+    if name in python_functions():
+        also = "" if mode is None else f" nor in mode {mode}"
+        words = f"no implementation found for '{name}' on types that implement __torch_function__: {types}{also}"
+        return TypeError(f"{words}\n{remedy}")
+    asked = [f"  - tensor subclass {cls}" for cls in types]
+    if mode is not None:
+        asked.insert(0, f"  - mode object {mode}")
+    return TypeError(
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        + "\n".join(asked)
+        + f"\n\n{remedy}"
     )
+
+
+def _answer_of_mode(function: Any, types: list[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the innermost function mode answers, which is off meanwhile."""
+    modes = switches.function_modes
+    shown = tuple(types or _plain_types(function, args, kwargs))
+    set_switch("function_modes", modes[:-1])
+    try:
+        return modes[-1].__torch_function__(_asking_again(function, args), shown, args, kwargs)
+    finally:
+        set_switch("function_modes", modes)
+
+
+def _plain_types(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[type]:
+    """The types of plain tensors, which PyTorch tells of functions in Python and of methods without arguments."""
+    name = resolve_name(function) or ""
+    given: Iterable[Any] = (*args, *kwargs.values())
+    if name in python_functions() or name.startswith("torch.nn.init.") or function.__name__ in ("grad", "backward"):
+        given = given if name else _leaves(given)
+        return list(dict.fromkeys(type(value) for value in given if type(value) is Tensor))
+    if is_tensor_method_or_property(function) and is_told_with_type(function, name):
+        return [type(args[0])]
+    return []
+
+
+def _asking_again(function: Any, args: tuple[Any, ...]) -> Any:
+    """What a mode is handed for a function: a member of Tensor that somebody else is to be asked about must ask itself."""
+    if not is_tensor_method_or_property(function) or not (switches.function_modes or any_foreign(args)):
+        return function
+    return _AskedAgain(function)
+
+
+class _AskedAgain(TensorMethod):
+    """A member of Tensor that asks the next mode, or the classes of its arguments, when it is called."""
+
+    def __init__(self, told: Any) -> None:
+        super().__init__(told.function if isinstance(told, TensorMethod) else told)
+        self.told = told
+        self.__qualname__ = (resolve_name(told) or told.__qualname__).removeprefix("torch.")
+        self.__name__ = told.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if switches.function_modes or any_foreign(args):
+            return _ask_exactly(self.told, args, kwargs)
+        return self.function(*args, **kwargs)
 
 
 def _values_of(types: list[type], values: Iterable[Any]) -> list[Any]:
@@ -252,33 +335,33 @@ def get_default_nowrap_functions() -> set[Any]:
     return {Tensor._base.__get__, Tensor.grad.__get__}
 
 
-class _FunctionModes(threading.local):
-    """The function modes around, innermost last."""
-
-    def __init__(self) -> None:
-        self.stack: list[TorchFunctionMode] = []
-
-
-_function_modes = _FunctionModes()
-
-
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     """The function modes of this thread, innermost last."""
-    return list(_function_modes.stack)
+    return list(switches.function_modes)
 
 
 def _get_current_function_mode() -> TorchFunctionMode | None:
     """The innermost function mode of this thread."""
-    return _function_modes.stack[-1] if _function_modes.stack else None
+    return switches.function_modes[-1] if switches.function_modes else None
 
 
 def _len_torch_function_stack() -> int:
     """How many function modes there are in this thread."""
-    return len(_function_modes.stack)
+    return len(switches.function_modes)
+
+
+def _set_function_modes(modes: tuple[TorchFunctionMode, ...]) -> tuple[TorchFunctionMode, ...]:
+    """Set the function modes of this thread, and let the members of Tensor ask while there are any in some thread."""
+    former: tuple[TorchFunctionMode, ...] = set_switch("function_modes", modes)
+    if modes and not former:
+        watch_members()
+    elif not process.modes:
+        leave_members()
+    return former
 
 
 class TorchFunctionMode:
-    """A mode that sees every operation inside of a `with` block.
+    """A mode that is told every call of its user inside of a `with` block: functions, methods, operators, properties.
 
     >>> import pullback
     >>> class Count(TorchFunctionMode):
@@ -289,25 +372,18 @@ class TorchFunctionMode:
     >>> with Count():
     ...     _ = pullback.ones(2) * 2
     >>> Count.calls
-    1
+    2
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        def interceptor(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            given = {k: v for k, v in kwargs.items() if v is not None}
-            function = public_function(function)
-            return self.__torch_function__(function, tuple(_overriding_types(args)), args, given)
-
-        push_interceptor(interceptor)
-        _function_modes.stack.append(self)
+        _set_function_modes((*switches.function_modes, self))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pop_interceptor()
-        _function_modes.stack.pop()
+        _set_function_modes(switches.function_modes[:-1])
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -319,6 +395,8 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments overrides operations."""
+    if switches.function_modes:
+        return True
     return not switches.overrides_disabled and bool(_overriding_types(relevant_args))
 
 

@@ -7,7 +7,12 @@ itself, when it is made; those that it defines or inherits from a mixin stay. Wh
 asked about. Public functions ask where they look for foreign arguments: see Note [Foreign arguments].
 
 A class with `_sees_operations = True` is asked about the operations instead: MaskedTensor and quantized tensors know
-them, and not the functions that are built of them. So are all classes while a mode sees operations before they do.
+them, and not the functions that are built of them. So are all classes while an interceptor sees operations before they do.
+
+# Note [Asking members]
+Function modes are told of the members of plain tensors too (see Note [Function modes]). So while there is a mode in any
+thread, descriptors stand on Tensor in the place of its members. Read from an instance by somebody outside of the package,
+a descriptor asks; read from the class, it is the member itself: `torch.Tensor.add` stays the object that handlers know.
 """
 
 from __future__ import annotations
@@ -18,7 +23,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.modes.call_site import is_operator
+from pullback.modes.function_modes import is_outside
 from pullback.modes.interception import overrides
+from pullback.modes.switches import process, switches
 from pullback.overridable_functions import TensorMethod, resolve_name
 from pullback.tensor.foreign_arguments import is_asked_whole
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
@@ -27,9 +34,6 @@ _UNASKED = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __hash__ __module__ __weakref__ __torch_function__ "
     "__torch_dispatch__ __delitem__ __array_namespace__ __getattr__ __setattr__ as_subclass".split()
 )
-_IN_PYTHON = ("pullback.nn.modules.", "pullback.nn.parameter", "pullback.nn.utils.")
-"""Modules whose calls are asked about, since they are Python in PyTorch too and call what their users would."""
-
 _ASKED_PRIVATE = ("_base", "_version")
 
 _TOLD_AS = {
@@ -58,11 +62,10 @@ def take_over(cls: type) -> None:
     if asked is _disabled_torch_function_impl or getattr(cls, "_sees_operations", False):
         return
     overrides.whole.add(cls)
-    for name, member in list(vars(Tensor).items()):
-        if name in _UNASKED or (name[0] == "_" and name[:2] != "__" and name not in _ASKED_PRIVATE):
+    for name, found in _asked_members():
+        if inspect.getattr_static(cls, name, None) is not found:
             continue
-        if inspect.getattr_static(cls, name, None) is not member:
-            continue
+        member = found.member if isinstance(found, AskingMember) else found
         if isinstance(member, property):
             setattr(cls, name, _asking_property(name, member))
         elif name == "__iter__":
@@ -71,12 +74,20 @@ def take_over(cls: type) -> None:
             setattr(cls, name, _asking_operator(name) if name in _BINARY else _asking_method(name))
 
 
+def _asked_members() -> list[tuple[str, Any]]:
+    """The members of Tensor that are asked about, by name."""
+    return [
+        (name, member)
+        for name, member in vars(Tensor).items()
+        if name not in _UNASKED and (name[0] != "_" or name[:2] == "__" or name in _ASKED_PRIVATE)
+    ]
+
+
 def _is_asked(tensor: Any) -> bool:
     """Whether a call of a member is to be asked about: not that of the package itself, but for its modules."""
-    if not is_asked_whole(tensor):
+    if not (is_asked_whole(tensor) or (process.modes and switches.function_modes)):
         return False
-    caller = str(sys._getframe(2).f_globals.get("__name__", ""))
-    return not caller.startswith("pullback.") or caller.startswith(_IN_PYTHON)
+    return is_outside(sys._getframe(2))
 
 
 def told_method(name: str) -> Any:
@@ -153,3 +164,65 @@ def _asking_property(name: str, member: Any) -> property:
             member.__delete__(self)
 
     return property(read, write, remove, member.__doc__)
+
+
+class AskingMember:
+    """Stands for a method of Tensor while there are function modes. See Note [Asking members]."""
+
+    def __init__(self, name: str, member: Any, asking: Any) -> None:
+        self.name, self.member, self.asking = name, member, asking
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or not switches.function_modes or not is_outside(sys._getframe(1)):
+            return self._plain(instance, owner)
+        return self.asking.__get__(instance, owner)
+
+    def _plain(self, instance: Any, owner: Any) -> Any:
+        found = self.member.__get__(instance, owner) if hasattr(self.member, "__get__") else self.member
+        standing = vars(Tensor)[self.name]
+        if standing is not self and not isinstance(standing, AskingMember):  # a stub has put its function there
+            self.member = standing
+            setattr(Tensor, self.name, self)
+        return found
+
+
+class AskingProperty(AskingMember):
+    """As AskingMember, for what is read, written and deleted."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or not switches.function_modes or not is_outside(sys._getframe(1)):
+            return self.member.__get__(instance, owner)
+        return _ask(self.member.__get__, (instance,))
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if switches.function_modes and is_outside(sys._getframe(1)) and self.name not in ("real", "imag"):
+            _ask(self.member.__set__, (instance, value))
+        else:
+            self.member.__set__(instance, value)
+
+    def __delete__(self, instance: Any) -> None:
+        if switches.function_modes and is_outside(sys._getframe(1)):
+            _ask(self.member.__delete__, (instance,))
+        else:
+            self.member.__delete__(instance)
+
+
+def watch_members() -> None:
+    """Let the members of Tensor ask function modes, while there are any."""
+    for name, member in _asked_members():
+        if isinstance(member, AskingMember) or name == "__reduce_ex__":  # PyTorch asks classes alone about it
+            continue
+        if isinstance(member, property):
+            setattr(Tensor, name, AskingProperty(name, member, None))
+        elif name == "__iter__":
+            setattr(Tensor, name, AskingMember(name, member, _asking_iteration))
+        elif callable(member) and not isinstance(member, (type, classmethod, staticmethod)):
+            asking = _asking_operator(name) if name in _BINARY else _asking_method(name)
+            setattr(Tensor, name, AskingMember(name, member, asking))
+
+
+def leave_members() -> None:
+    """Put the members of Tensor back, when there are no function modes any more."""
+    for name, member in list(vars(Tensor).items()):
+        if isinstance(member, AskingMember):
+            setattr(Tensor, name, member.member)

@@ -18,7 +18,7 @@ from pullback.creation import as_tensor, tensor
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.history import refuse_history
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
-from pullback.tensor.foreign_arguments import ask_about, is_foreign
+from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -342,6 +342,6 @@ def dequantize(input: Any) -> Any:
     """The numbers that quantized tensors stand for; others stay as they are."""
     if isinstance(input, (list, tuple)):
         return tuple(map(dequantize, input))
-    if is_foreign(input):
+    if any_asked_whole(input) or is_foreign(input):
         return ask_about(dequantize, input)
     return input.dequantize() if isinstance(input, QuantizedTensor) else input.to(float32)

@@ -1,21 +1,10 @@
-"""The calls of which `__torch_function__` is told otherwise than in PyTorch, and why."""
+"""The calls of which a class or a mode is told otherwise than in PyTorch, and why."""
 
 from __future__ import annotations
 
 DIFFERING: dict[str, str] = {
     "copy.deepcopy(s)": "PyTorch refuses to copy a view of a subclass; here it is copied.",
-    **dict.fromkeys(
-        ["numpy.asarray(s)", "numpy.sin(s)", "s.__array__()"],
-        "Newer NumPy hands over more arguments: they are told too.",
-    ),
-    "torch.nn.utils.clip_grad_norm_([s], 1.0)": "Gradients are read once, not twice.",
-    "s.real = y": "Writing a part is an operation on memory that the class sees as copy_.",
-    **dict.fromkeys(["s.__dlpack_c_exchange_api__", "s.volatile"], "There is no such attribute here."),
-    "s.__dlpack__()": "Arguments that were not given are not told.",
-    **dict.fromkeys(
-        ["x.addcdiv(0, i, t)", "x.addcdiv_(0, i, t)", "x.addcmul(0, i, t)", "x.addcmul_(0, i, t)"],
-        "A form that PyTorch deprecates is told as the one that replaces it.",
-    ),
+    "s.__dlpack_c_exchange_api__": "There is no such attribute here.",
     **dict.fromkeys(["s.index(0, 1)", "s.index(0, i)"], "Tensor.index takes one list of indices."),
     "x.new_tensor(t)": "The argument is asked too.",
     **dict.fromkeys(
@@ -50,5 +39,25 @@ DIFFERING: dict[str, str] = {
             "torch.nn.functional.threshold(s, 0.5, False)",
         ],
         "The function bears its public name.",
+    ),
+}
+
+_ONLY_OF_CLASSES = ("copy.deepcopy(s)", "x.new_tensor(t)", "torch.nn.functional.gumbel_softmax(y, t)")
+
+DIFFERING_IN_MODES: dict[str, str] = {
+    **{call: reason for call, reason in DIFFERING.items() if call not in _ONLY_OF_CLASSES},
+    **dict.fromkeys(
+        ["copy.copy(s)", "pickle.dumps(s)"], "The state of a tensor is read at once, not property by property."
+    ),
+    "torch.einsum(s, i)": "Subscripts in a list are read without operations.",
+    **dict.fromkeys(
+        [f"torch.{name}({args})" for name in ("pca_lowrank", "svd_lowrank") for args in ("s", "s, 0")],
+        "The function is told, as to a class, and not the products that it is made of.",
+    ),
+    "torch.nn.utils.clip_grad_norm_([s], 1.0)": "The norm of no gradients is made without a block of its own.",
+    "torch.nn.L1Loss()(x, y)": "PyTorch loses the weight on the way; here it is told.",
+    **dict.fromkeys(
+        ["torch.vmap(torch.sin)(x)", "torch.func.grad(lambda v: v.sin().sum())(x)"],
+        "What a transform does before and after the function is not made of calls here.",
     ),
 }

@@ -7,7 +7,9 @@ every method, property, operator and public function are found by trying which a
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import math
 import operator
 import pickle
@@ -61,6 +63,30 @@ OPERATORS = [
     *["torch.linalg.norm(s)", "torch.linalg.multi_dot([x, t])", "torch.linalg.solve(x, t)", "torch.linalg.inv(s)", "torch.linalg.svd(s)"],
     *["torch.fft.fft(s)", "torch.special.erf(s)", "torch.special.xlogy(x, t)", "torch.special.xlogy(1.0, t)"],
 ]  # fmt: skip
+
+IN_MODES = [
+    *[f"torch.{call}" for call in (
+        "zeros(2, 3)", "zeros((2, 3), dtype=torch.float64)", "ones(2, requires_grad=True)", "full((2,), 1.0)", "empty(2)", "eye(2)",
+        "arange(3)", "arange(1, 3, dtype=torch.int64)", "linspace(0, 1, 3)", "logspace(0, 1, 3)", "rand(2)", "randn((2,))",
+        "randint(3, (2,))", "randint(0, 3, (2,))", "randperm(3)", "tril_indices(2, 2)", "tensor([1.0])", "tensor(1.0, dtype=None)",
+        "as_tensor([1.0])", "asarray([1.0])", "scalar_tensor(1.0)", "hann_window(3)", "normal(0.0, 1.0, (2,))", "Tensor([1.0])",
+        "Tensor(2, 3)", "promote_types(torch.int32, torch.float32)", "set_grad_enabled(True)", "is_grad_enabled()",
+        "from_numpy(numpy.ones(2))", "broadcast_shapes((1, 2), (2,))", "empty_strided((2, 2), (2, 1))", "bernoulli(x / 5)",
+    )],
+    *[f"torch.nn.{layer}" for layer in (
+        "Linear(2, 2)", "Parameter(x)", "BatchNorm1d(2)(x)", "Embedding(3, 2)(i)",
+        "Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())(x)", "Sigmoid()(x)", "Tanh()(x)", "SiLU()(x)", "PReLU()(x)",
+        "LogSoftmax(-1)(x)", "CrossEntropyLoss()(x, i)", "L1Loss()(x, y)", "MaxPool2d(2)(x[None])", "AvgPool2d(2)(x[None])",
+        "AdaptiveAvgPool2d(1)(x[None])", "GroupNorm(1, 2)(x)", "Upsample(scale_factor=2)(x[None])", "Bilinear(2, 2, 2)(x, x)",
+        "Hardtanh()(x)", "Dropout(0.0)(x)", "Unflatten(0, (2, 1))(x)", "PixelShuffle(1)(x[None])", "ZeroPad2d(1)(x[None])",
+        "CosineSimilarity()(x, y)", "PairwiseDistance()(x, y)", "Linear(2, 2).state_dict()", "init.xavier_uniform_(x)",
+        "init.xavier_normal_(x)", "init.uniform_(x)", "init.normal_(x)", "init.zeros_(x)", "init.ones_(x)", "init.kaiming_uniform_(x)",
+        "init.constant_(x, 1.0)",
+    )],
+    *["(x.requires_grad_() * 2).sum().backward()", "torch.autograd.grad((x.requires_grad_() * 2).sum(), x)", "torch.no_grad().__enter__()"],
+    *["torch.no_grad()(torch.add)(x, y)", "torch.vmap(torch.sin)(x)", "torch.func.grad(lambda v: v.sin().sum())(x)", "print(x)"],
+]  # fmt: skip
+"""Further calls, without an overriding tensor, of which modes are told."""
 
 PROPERTIES_WRITTEN = [
     "s.grad = y", "s.requires_grad = True", "s.data = y", "s.names = None", "s.real = y", "del s.grad", "s.anything = 1",
@@ -132,3 +158,42 @@ def kind_of(result: Any) -> str:
         return f"{len(result)} of {kind_of(result[0])}"
     kind = type(result).__name__.removesuffix("Type")
     return kind if kind in ("Tensor", "Told", "Untold", "NotImplemented") else "other"
+
+
+def told_to_mode(torch: Any, text: str) -> list[Any]:
+    """What a function mode is told of a call on plain tensors: name, types and arguments; and the type of an error."""
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        seen: list[list[Any]] = []
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            named = {name: _shown(torch, kwargs[name]) for name in sorted(kwargs)}
+            found = torch.overrides.resolve_name(func) or f"unknown {func.__name__}"
+            self.seen.append([found, func.__name__, [t.__name__ for t in types], _shown(torch, args), named])
+            return func(*args, **kwargs)
+
+    scope = names(torch, torch.Tensor)
+    torch.manual_seed(0)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            with Mode():
+                exec(text, scope) if " = " in text or text.startswith("del ") else eval(text, scope)
+        except Exception as error:
+            kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
+            return [*Mode.seen, f"raises {kinds[0]}"]
+        finally:
+            torch.set_grad_enabled(True)
+    return Mode.seen
+
+
+def _shown(torch: Any, value: Any) -> Any:
+    """An argument as it is recorded: a tensor by its sizes, a number by itself, others by their types."""
+    if isinstance(value, torch.Tensor):
+        return f"Tensor{list(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        return [_shown(torch, part) for part in value]
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    return value if isinstance(value, (int, str, type(None))) else type(value).__name__

@@ -1,4 +1,4 @@
-"""Records what PyTorch tells a Tensor subclass: `python -m tests.overriding.record` (needs PyTorch)."""
+"""Records what PyTorch tells a Tensor subclass and a function mode: `python -m tests.overriding.record` (needs PyTorch)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.overriding.expressions import OPERATORS, PROPERTIES_WRITTEN, told
+from tests.overriding.expressions import IN_MODES, OPERATORS, PROPERTIES_WRITTEN, told, told_to_mode
 
 RECORDED = Path(__file__).parent / "recorded.json"
+RECORDED_IN_MODES = Path(__file__).parent / "recorded_in_modes.json"
 NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 ARGUMENTS = (
     "", "{}", "0", "2", "1.0", "0, 1", "{}, {}", "0, i, {}", "0, i", "0, i, 1.0", "m, 1.0", "m, {}", "{}, 0", "{}, 1", "0, 0",
@@ -74,11 +75,23 @@ def _fitting(torch: Any, called: str, plainly: str) -> Iterator[str]:
 
 
 def record() -> dict[str, list[Any]]:
-    """What PyTorch tells, by call."""
+    """What PyTorch tells a subclass, by call."""
     torch: Any = import_module("torch")
     return {call: told(torch, call) for call in calls(torch)}
 
 
+def record_in_modes(calls: list[str]) -> dict[str, list[Any]]:
+    """What PyTorch tells a function mode, by call."""
+    torch: Any = import_module("torch")
+    return {call: told_to_mode(torch, call) for call in calls}
+
+
+def _write(path: Path, answers: dict[str, list[Any]]) -> None:
+    lines = [f"{json.dumps(call)}: {json.dumps(answer)}" for call, answer in answers.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    lines = [f"{json.dumps(call)}: {json.dumps(answer)}" for call, answer in record().items()]
-    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    recorded = record()
+    _write(RECORDED, recorded)
+    _write(RECORDED_IN_MODES, record_in_modes([*recorded, *IN_MODES]))

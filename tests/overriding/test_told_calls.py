@@ -1,4 +1,4 @@
-"""`__torch_function__` is told what PyTorch tells: the function, its name, how many arguments and which keywords."""
+"""`__torch_function__` is told what PyTorch tells, of a class and of a mode: function, name, types and arguments."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import json
 import pytest
 
 import pullback
-from tests.overriding.differing import DIFFERING
-from tests.overriding.expressions import told
-from tests.overriding.record import RECORDED
+from tests.overriding.differing import DIFFERING, DIFFERING_IN_MODES
+from tests.overriding.expressions import told, told_to_mode
+from tests.overriding.record import RECORDED, RECORDED_IN_MODES
 
 EXPECTED = json.loads(RECORDED.read_text(encoding="utf-8"))
+EXPECTED_IN_MODES = json.loads(RECORDED_IN_MODES.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("call", EXPECTED)
@@ -23,3 +24,14 @@ def test_a_subclass_is_told_what_pytorch_tells(call: str, request: pytest.Fixtur
 
 def test_reasons_are_given_for_calls_that_are_looked_at() -> None:
     assert DIFFERING.keys() <= EXPECTED.keys()
+
+
+@pytest.mark.parametrize("call", EXPECTED_IN_MODES)
+def test_a_mode_is_told_what_pytorch_tells(call: str, request: pytest.FixtureRequest) -> None:
+    if call in DIFFERING_IN_MODES:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_IN_MODES[call]))
+    assert json.loads(json.dumps(told_to_mode(pullback, call))) == EXPECTED_IN_MODES[call]
+
+
+def test_reasons_are_given_for_calls_in_modes_that_are_looked_at() -> None:
+    assert DIFFERING_IN_MODES.keys() <= EXPECTED_IN_MODES.keys()

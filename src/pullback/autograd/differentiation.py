@@ -105,7 +105,8 @@ def grad(
     if process.changed and any_asked_whole(*_as_tuple(outputs), *_as_tuple(inputs)):
         return ask_about(
             grad, _as_tuple(outputs), _as_tuple(inputs), grad_outputs=grad_outputs, retain_graph=retain_graph,
-            create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+            create_graph=create_graph, only_inputs=only_inputs,
+            allow_unused=materialize_grads if allow_unused is None else allow_unused,
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
         )  # fmt: skip
     if materialize_grads and allow_unused is False:

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from pullback.modes.function_modes import is_told, tell_modes
 from pullback.modes.grad_mode import is_grad_enabled, restore_inference_mode, set_grad_mode, set_inference_mode
-from pullback.modes.switches import switches
+from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -90,6 +91,20 @@ def _decorate_generator(make: Callable[[], Any], function: Any) -> Any:
     return wrapped
 
 
+def _set_grad_enabled(mode: bool) -> None:
+    """Switch recording on or off, as PyTorch's private function of this name, of which function modes are told."""
+    set_grad_mode(mode)
+
+
+def _switch(mode: bool) -> bool:
+    """Switch recording on or off, and say how it was."""
+    if not process.modes or not is_told():
+        return set_grad_mode(mode)
+    former = is_grad_enabled()
+    tell_modes(_set_grad_enabled, (mode,), {})
+    return former
+
+
 class no_grad(_ContextDecorator):
     """Switch recording off.
 
@@ -107,10 +122,10 @@ class no_grad(_ContextDecorator):
         return cls()(orig_func)
 
     def __enter__(self) -> None:
-        self._former = set_grad_mode(False)
+        self._former = _switch(False)
 
     def __exit__(self, *exception: object) -> None:
-        set_grad_mode(self._former)
+        _switch(self._former)
 
 
 class enable_grad(_ContextDecorator):
@@ -128,10 +143,10 @@ class enable_grad(_ContextDecorator):
         return cls()(orig_func)
 
     def __enter__(self) -> None:
-        self._former = set_grad_mode(True)
+        self._former = _switch(True)
 
     def __exit__(self, *exception: object) -> None:
-        set_grad_mode(self._former)
+        _switch(self._former)
 
 
 class set_grad_enabled(_ContextDecorator):
@@ -146,17 +161,17 @@ class set_grad_enabled(_ContextDecorator):
     def __init__(self, mode: bool) -> None:
         self._former = is_grad_enabled()
         self.mode = mode
-        set_grad_mode(mode)
+        _switch(mode)
 
     def __call__(self, function: _F) -> _F:
-        set_grad_mode(self._former)
+        _switch(self._former)
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        set_grad_mode(self.mode)
+        _switch(self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        set_grad_mode(self._former)
+        _switch(self._former)
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)

@@ -13,10 +13,12 @@ from pullback.backend.naming import display_namespace
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
 from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
+from pullback.modes.function_modes import told_to_modes
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
+@told_to_modes
 def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
     """A tensor of `data`, sharing memory and history where nothing needs to change."""
     usable_device(device)
@@ -29,6 +31,7 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
     return tensor(data, dtype=dtype, device=device)
 
 
+@told_to_modes
 def asarray(
     obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None,
     requires_grad: bool | None = None,
@@ -142,6 +145,7 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     return wrap(array_over_buffer(buffer, dtype.numpy_dtype, count, offset), requires_grad)
 
 
+@told_to_modes
 def from_file(
     filename: str,
     shared: bool | None = None,

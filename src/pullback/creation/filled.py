@@ -26,6 +26,7 @@ from pullback.kernels.creation import (
     permuted_array,
     strided_array,
 )
+from pullback.modes.function_modes import told_to_modes
 from pullback.modes.interception import overridable
 from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor
@@ -87,6 +88,7 @@ def empty(*size: Any, **options: Any) -> Tensor:
     return _filled("empty", array_module.empty, size, options)
 
 
+@told_to_modes
 @declare(out_resized="silently")
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """A tensor filled with one value."""
@@ -151,6 +153,7 @@ def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     return _like("full_like", input, lambda shape, wanted: checked_fill(shape, value, wanted), options)
 
 
+@told_to_modes
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides."""
     if process.changed:
@@ -163,6 +166,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) 
     return finish("empty_strided", strided_array(sizes_of((size,)), tuple(stride), wanted), options)
 
 
+@told_to_modes
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory whose dimensions lie in the given order, slowest first."""
     wanted = dtype_option("empty_permuted", dtype) or default_float()

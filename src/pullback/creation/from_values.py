@@ -13,8 +13,10 @@ from pullback.creation.options import dtype_option, show_creation, wrap
 from pullback.errors import not_a_bool
 from pullback.kernels.creation import array_from_values
 from pullback.modes.cuts import note_cut
+from pullback.modes.function_modes import is_told, told_to_modes
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
+from pullback.tensor.foreign_arguments import ask_foreign
 from pullback.tensor.tensor import Tensor
 
 
@@ -28,6 +30,9 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    if process.modes and is_told():
+        given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
+        return ask_foreign(tensor, (data,), given)
     if requires_grad is not False and requires_grad is not True:
         raise not_a_bool("tensor", "requires_grad", requires_grad)
     wanted = dtype_option("tensor", dtype)
@@ -89,6 +94,7 @@ def _warn_scalar() -> None:
     )
 
 
+@told_to_modes
 def scalar_tensor(s: Any, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
     """A 0-dim tensor."""
     if process.changed and (shown := show_creation(scalar_tensor, (s,), {"dtype": dtype, **options})) is not None:

@@ -12,6 +12,7 @@ from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
 from pullback.errors import no_memory, not_a_bool, wrong_type
 from pullback.graph.in_place import write_out
+from pullback.modes.function_modes import is_told, tell_modes
 from pullback.modes.interception import dispatch_operation
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
@@ -114,7 +115,9 @@ def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
 
 
 def show_creation(function: Callable[..., Tensor], args: tuple[Any, ...], options: dict[str, Any]) -> Tensor | None:
-    """Let dispatch modes make a tensor; None if there are none. See Note [Dispatch]."""
+    """Let function or dispatch modes make a tensor; None if there are none. See Note [Dispatch]."""
+    if process.modes and is_told():
+        return tell_modes(function, args, options)
     shown = dispatch_operation(function, args, options) if switches.dispatch_modes else NotImplemented
     return None if shown is NotImplemented else shown
 

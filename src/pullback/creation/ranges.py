@@ -16,6 +16,7 @@ from pullback.kernels.creation import (
     logspace_array,
     triangle_positions,
 )  # fmt: skip
+from pullback.modes.function_modes import is_told, tell_modes, told_to_modes
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
@@ -30,6 +31,8 @@ def arange(*bounds: Any, **options: Any) -> Tensor:
     >>> pullback.arange(2, 8, 2)
     tensor([2, 4, 6])
     """
+    if process.modes and is_told():
+        return tell_modes(arange, bounds, options)
     start, end, step = _bounds(bounds, options)
     if process.changed:
         given = {"start": start, "end": end, "step": step}
@@ -76,6 +79,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
     return finish("range", closed_range_array(first, last, width, wanted), options)
 
 
+@told_to_modes
 @interceptable
 @declare(out_resized="silently")
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
@@ -94,6 +98,7 @@ def _steps(function: str, steps: Any) -> int:
         raise no_signature_fits(function, ["int", "int", type(steps).__name__]) from None
 
 
+@told_to_modes
 @interceptable
 @declare(out_resized="silently")
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
@@ -106,6 +111,7 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
     return finish("logspace", logspace_array(first, last, _steps("logspace", steps), radix, wanted), options)
 
 
+@told_to_modes
 @declare(out_resized="silently")
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     """A matrix with ones on the diagonal."""
@@ -124,11 +130,13 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     return finish("eye", allocated(eye_array, as_int(n), None if m is None else as_int(m), wanted), options)
 
 
+@told_to_modes
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
     """The rows and columns of the elements of a lower triangle."""
     return _triangle("tril_indices", row, col, offset, dtype, options)
 
 
+@told_to_modes
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
     """The rows and columns of the elements of an upper triangle."""
     return _triangle("triu_indices", row, col, offset, dtype, options)

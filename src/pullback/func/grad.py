@@ -10,6 +10,7 @@ from pullback.backend.dtype import from_numpy_dtype
 from pullback.creation import ones_like, zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, split_aux, without
 from pullback.func.batched_tensor import innermost
+from pullback.func.calling import call
 from pullback.func.transform_level import enter, leads_outside, pull_back, release, track, transform_running
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
@@ -56,7 +57,7 @@ def _grad_and_value(
     with transform_running() as transform:
         inputs, spec = tree_flatten(tree_map(lambda value: track(value, transform), chosen(args, numbers)))
         others = enter(without(args, numbers), transform) if len(args) > 1 else args
-        output = func(*replaced(others, numbers, tree_unflatten(inputs, spec)), **enter(kwargs, transform))
+        output = call(func, replaced(others, numbers, tree_unflatten(inputs, spec)), enter(kwargs, transform))
         aux = None
         if has_aux:
             output, aux = split_aux(output, _WHERE)

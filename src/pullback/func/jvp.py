@@ -11,6 +11,7 @@ from pullback.autograd.forward_ad import laid_out_like
 from pullback.creation import zeros_like
 from pullback.func.arguments import flat_tensors, split_aux
 from pullback.func.batched_tensor import BatchedTensor, innermost, levels_of_batch, places_of, wrapped_at
+from pullback.func.calling import call
 from pullback.func.transform_level import Transform, above_levels, below_levels, release
 from pullback.graph.tangents import set_tangent, tangent_at, without_history, without_tangents
 from pullback.modes.dual_level import close_dual_level, open_dual_level
@@ -44,7 +45,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     transform = Transform()
     with transform.running(), _dual_level() as level:
         duals = [make_dual(p, t, level) for p, t in zip(flat_primals, flat_tangents, strict=True)]
-        output = func(*tree_unflatten(duals, spec))
+        output = call(func, tree_unflatten(duals, spec), {})
         aux = None
         if has_aux:
             output, aux = split_aux(output, _WHERE)

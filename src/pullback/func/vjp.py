@@ -10,6 +10,7 @@ from pullback.backend.dtype import is_float_or_complex
 from pullback.creation import zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, flat_tensors, replaced, split_aux, without
 from pullback.func.batched_tensor import innermost
+from pullback.func.calling import call
 from pullback.func.transform_level import (
     Transform,
     enter,
@@ -47,7 +48,7 @@ def vjp_with_argnums(func: Callable[..., Any], argnums: Argnums, primals: tuple[
         if numbers is not None:
             others = enter(without(primals, numbers), transform) if len(primals) > 1 else primals
             tracked = replaced(others, numbers, tracked)
-        output = func(*tracked)
+        output = call(func, tracked, {})
         aux = None
         if has_aux:
             output, aux = split_aux(output, _WHERE)

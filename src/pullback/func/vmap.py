@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback.functions as F
 from pullback.func.batched_tensor import BatchedTensor
+from pullback.func.calling import call
 from pullback.func.vmap_level import VmapLevel
 from pullback.progress import track
 from pullback.random import get_rng_state, set_rng_state
@@ -68,7 +69,7 @@ def _run(
         value if dim is None else level.wrap_at(value, dim) for value, dim in zip(flat_args, flat_dims, strict=True)
     ]
     with level.running():
-        outputs = func(*tree_unflatten(inputs, spec), **kwargs)
+        outputs = call(func, tree_unflatten(inputs, spec), kwargs)
     return _unwrap_outputs(outputs, out_dims, level, func, none_passes)
 
 

@@ -11,7 +11,9 @@ from pullback.backend.dtype import float32, float64, scalar_type_name
 from pullback.backend.random import uniform
 from pullback.facts import declare
 from pullback.graph.in_place import in_place
+from pullback.modes.function_modes import is_told
 from pullback.modes.interception import draws, interceptable
+from pullback.modes.switches import process
 from pullback.tensor.foreign_arguments import ask_about, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -28,13 +30,15 @@ method_relu = declare(bare=True)(G.relu)
 
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """Positive elements as they are, zero for the rest."""
+    if process.modes and is_told(by_itself=True):
+        return ask_foreign(relu, (input, inplace))
     return G.relu_(input) if inplace else G.relu(input)
 
 
 @declare(asks=True)
 def functional_relu(input: Tensor, inplace: bool = False) -> Any:
     """As `relu`, under the name of torch.nn.functional."""
-    if type(input) is not Tensor and is_foreign(input):
+    if (process.modes and is_told(by_itself=True)) or (type(input) is not Tensor and is_foreign(input)):
         return ask_foreign(functional_relu, (input, inplace))
     return G.relu_(input) if inplace else G.relu(input)
 
@@ -48,7 +52,7 @@ _METHODS: Any = Tensor
 @declare(asks=True)
 def functional_sigmoid(input: Tensor) -> Any:
     """The method `sigmoid`."""
-    if type(input) is not Tensor and is_foreign(input):
+    if (process.modes and is_told(by_itself=True)) or (type(input) is not Tensor and is_foreign(input)):
         return ask_about(_METHODS.sigmoid, input)
     return G.sigmoid(input) if isinstance(input, Tensor) else input.sigmoid()
 
@@ -56,7 +60,7 @@ def functional_sigmoid(input: Tensor) -> Any:
 @declare(asks=True)
 def functional_tanh(input: Tensor) -> Any:
     """The method `tanh`."""
-    if type(input) is not Tensor and is_foreign(input):
+    if (process.modes and is_told(by_itself=True)) or (type(input) is not Tensor and is_foreign(input)):
         return ask_about(_METHODS.tanh, input)
     return G.tanh(input) if isinstance(input, Tensor) else input.tanh()
 

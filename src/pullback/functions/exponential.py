@@ -12,6 +12,8 @@ from pullback.graph.in_place import in_place, write_out
 from pullback.graph.overwriting import overwrite
 from pullback.kernels import exponential as kernels
 from pullback.kernels.overwriting import overwriting
+from pullback.modes.function_modes import is_told
+from pullback.modes.switches import process
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -25,6 +27,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     >>> pullback.pow(2, pullback.tensor([1.0, 3.0]))
     tensor([2., 8.])
     """
+    if process.modes and is_told(by_itself=True):
+        return ask_foreign(pow, (input, exponent), {"out": out})
     if not isinstance(exponent, TensorBase):
         if is_foreign(exponent) or is_foreign(input):
             return ask_foreign(pow, (input, exponent), {"out": out})

@@ -10,6 +10,8 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.functions.shape import wrap_new_dim
+from pullback.modes.function_modes import is_told
+from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int, as_tensor_list
 from pullback.tensor.foreign_arguments import answers, any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -22,6 +24,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
     >>> pullback.cat([pullback.tensor([1]), pullback.tensor([2, 3])])
     tensor([1, 2, 3])
     """
+    if process.modes and is_told(by_itself=True):
+        return ask_foreign(cat, (tensors, dim), {"out": out})
     dim = dim if axis is None else axis
     if isinstance(tensors, (tuple, list)) and not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -73,6 +77,8 @@ concatenate = concat
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension."""
+    if process.modes and is_told(by_itself=True):
+        return ask_foreign(stack, (tensors, dim), {"out": out})
     dim = dim if axis is None else axis
     if isinstance(tensors, (tuple, list)) and not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -94,7 +100,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
 
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """Views of one size, or of the given sizes, along a dimension."""
-    if type(tensor) is not Tensor and answers("split", "tensor", tensor):
+    if (process.modes or type(tensor) is not Tensor) and answers("split", "tensor", tensor):
         return ask_foreign(split, (tensor, split_size_or_sections, dim))
     if tensor._array.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -115,7 +121,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any
 @declare(asks=True, bare=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     """At most `chunks` views of one size along a dimension; the last may be smaller."""
-    if type(input) is not Tensor and answers("chunk", "input", input):
+    if (process.modes or type(input) is not Tensor) and answers("chunk", "input", input):
         return ask_foreign(chunk, (input, chunks, dim))
     dim = dim if axis is None else axis
     if input._array.ndim == 0:
@@ -147,6 +153,8 @@ def _sections_of(sections: Any) -> int:
 
 def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
     """A view of each slice along a dimension."""
+    if process.modes and is_told(by_itself=True):
+        return ask_foreign(unbind, (input, dim))
     dim = dim if axis is None else axis
     return G.unbind(input, dim)
 

@@ -12,6 +12,7 @@ from pullback.backend.array_module import is_number
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
 from pullback.modes.user_warnings import warn_user
+from pullback.tensor.foreign_arguments import any_foreign, ask_about
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _SUM = ("Number alpha, Tensor other", "Tensor other, *, Number alpha")
@@ -19,6 +20,9 @@ _SUM = ("Number alpha, Tensor other", "Tensor other, *, Number alpha")
 _ONE = 1
 _add, _add_, _sub, _sub_ = G.add, G.add_, G.sub, G.sub_
 _PRODUCT = ("Number value, Tensor tensor1, Tensor tensor2", "Tensor tensor1, Tensor tensor2, *, Number value")
+
+
+_METHODS: Any = Tensor
 
 
 def _warn_of(name: str, older: str, newer: str) -> None:
@@ -87,6 +91,8 @@ def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
 def method_addcmul(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1, out: Any = None) -> Any:
     """Add `value` times the product of two tensors."""
     if rest:
+        if any_foreign((tensor1, tensor2, *rest)):
+            return ask_about(_METHODS.addcmul, input, tensor1, tensor2, *rest)
         value, tensor1, tensor2 = _factor_first("addcmul", _PRODUCT, tensor1, tensor2, *rest)
     return G.addcmul(input, tensor1, tensor2, value=value, out=out)
 
@@ -98,6 +104,8 @@ public_addcmul = method_addcmul
 def method_addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1) -> Any:
     """Add `value` times the product of two tensors, in place."""
     if rest:
+        if any_foreign((tensor1, tensor2, *rest)):
+            return ask_about(_METHODS.addcmul_, input, tensor1, tensor2, *rest)
         value, tensor1, tensor2 = _factor_first("addcmul_", _PRODUCT, tensor1, tensor2, *rest)
     return G.addcmul_(input, tensor1, tensor2, value=value)
 
@@ -106,6 +114,8 @@ def method_addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value
 def method_addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1, out: Any = None) -> Any:
     """Add `value` times the quotient of two tensors."""
     if rest:
+        if any_foreign((tensor1, tensor2, *rest)):
+            return ask_about(_METHODS.addcdiv, input, tensor1, tensor2, *rest)
         value, tensor1, tensor2 = _factor_first("addcdiv", _PRODUCT, tensor1, tensor2, *rest)
     return G.addcdiv(input, tensor1, tensor2, value=value, out=out)
 
@@ -117,5 +127,7 @@ public_addcdiv = method_addcdiv
 def method_addcdiv_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1) -> Any:
     """Add `value` times the quotient of two tensors, in place."""
     if rest:
+        if any_foreign((tensor1, tensor2, *rest)):
+            return ask_about(_METHODS.addcdiv_, input, tensor1, tensor2, *rest)
         value, tensor1, tensor2 = _factor_first("addcdiv_", _PRODUCT, tensor1, tensor2, *rest)
     return G.addcdiv_(input, tensor1, tensor2, value=value)

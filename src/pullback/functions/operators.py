@@ -9,6 +9,8 @@ import pullback.functions as F
 from pullback.backend.array_module import is_array
 from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.modes.call_site import as_method
+from pullback.modes.switches import switches
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
 
 # NumPy leaves comparisons with a tensor to the tensor, where it takes over arithmetic.
@@ -119,6 +121,24 @@ def _getter(function_name: str) -> Callable[[Any], Any]:
     return lambda self: getattr(F, function_name)(self)
 
 
+def _part_setter(function_name: str) -> Callable[[Any, Any], None]:
+    """Writes a part of complex numbers; overriding classes are not asked, as in PyTorch."""
+
+    def write(self: Any, value: Any) -> None:
+        former, switches.overrides_disabled = switches.overrides_disabled, True
+        try:
+            getattr(F, function_name)(self).copy_(value)
+        finally:
+            switches.overrides_disabled = former
+
+    return write
+
+
+def _volatile(self: Tensor) -> bool:
+    warn_user("volatile was removed (Variable.volatile is always False): use torch.no_grad() instead.")
+    return False
+
+
 def _cuda_array_interface(self: Tensor) -> Any:
     """The memory on a GPU, for other libraries to use without a copy."""
     if not self.is_cuda:
@@ -134,12 +154,13 @@ PROPERTIES: dict[str, Any] = {
     "mT": property(_getter("tensor_mT")),
     "H": property(_getter("tensor_H")),
     "mH": property(_getter("tensor_mH")),
-    "real": property(_getter("real"), lambda self, value: self.real.copy_(value)),
-    "imag": property(_getter("imag"), lambda self, value: self.imag.copy_(value)),
+    "real": property(_getter("real"), _part_setter("real")),
+    "imag": property(_getter("imag"), _part_setter("imag")),
     "is_cpu": property(lambda self: self.device.type == "cpu"),
     "__cuda_array_interface__": property(_cuda_array_interface),
     "is_meta": property(lambda self: self.device.type == "meta"),
     "name": property(lambda self: None),
+    "volatile": property(_volatile),
     "layout": property(lambda self: _strided()),
 }
 for _name in (

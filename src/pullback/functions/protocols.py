@@ -225,8 +225,11 @@ def _neg_view(self: Tensor) -> Tensor:
     return neg_view(self)
 
 
-def _dlpack(self: Tensor, **options: Any) -> Any:
-    return F.dlpack(self, **options)
+def _dlpack(
+    self: Tensor, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return F.dlpack(self, **options) if stream == -1 else F.dlpack(self, stream=stream, **options)
 
 
 def _dlpack_device(self: Tensor) -> tuple[int, int]:

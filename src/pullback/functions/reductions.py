@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.modes.switches import process
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.foreign_arguments import answers, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -22,7 +23,7 @@ def sum(
     >>> pullback.sum(pullback.tensor([[1., 2.], [3., 4.]]), 0)
     tensor([4., 6.])
     """
-    if type(input) is not Tensor and answers("sum", "input", input):
+    if (process.modes or type(input) is not Tensor) and answers("sum", "input", input):
         return ask_foreign(sum, (input, dim, keepdim), {"dtype": dtype, "out": out})
     if axis is not None:
         dim = axis
@@ -48,7 +49,7 @@ def mean(
     >>> pullback.tensor([1., 2., 6.]).mean()
     tensor(3.)
     """
-    if type(input) is not Tensor and answers("mean", "input", input):
+    if (process.modes or type(input) is not Tensor) and answers("mean", "input", input):
         return ask_foreign(mean, (input, dim, keepdim), {"dtype": dtype, "out": out})
     if axis is not None:
         dim = axis

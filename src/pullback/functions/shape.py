@@ -113,7 +113,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 @declare(asks=True, bare=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
-    if type(input) is not Tensor and answers("flatten", "input", input):
+    if (process.modes or type(input) is not Tensor) and answers("flatten", "input", input):
         return ask_foreign(flatten, (input, start_dim, end_dim))
     shape = input._array.shape
     first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
@@ -197,7 +197,7 @@ def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
 
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
-    if type(input) is not Tensor and answers("squeeze", "input", input):
+    if (process.modes or type(input) is not Tensor) and answers("squeeze", "input", input):
         return ask_foreign(squeeze, (input,) if dim is None else (input, dim, *more))
     dim = dim if axis is None else axis
     if dim is None:
@@ -217,7 +217,7 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """A view with a dimension of size 1 inserted."""
-    if type(input) is not Tensor and answers("unsqueeze", "input", input):
+    if (process.modes or type(input) is not Tensor) and answers("unsqueeze", "input", input):
         return ask_foreign(unsqueeze, (input, dim))
     if dim is None:
         dim = the_dim("unsqueeze", axis)

@@ -55,8 +55,12 @@ _WRITES = names_with("writes")
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
     """Apply `function` to `input` in place. See Note [In-place]."""
     if process.changed:
+        from pullback.modes.function_modes import is_told
         from pullback.modes.interception import intercept, overrides
 
+        if process.modes and is_told():
+            assert overrides.ask_foreign is not None
+            return overrides.ask_foreign(_named(function), (input, *args), kwargs)
         if switches.interceptors or overrides.types:
             taken = intercept(_named(function), (input, *args), kwargs)
             if taken is not NotImplemented:

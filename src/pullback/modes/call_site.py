@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 
 from pullback.native import extension
 
-_ROADS = tuple([f"pullback.{part}" for part in "functions generated graph modes overrid recording tensor".split()])
+_ROADS = tuple(
+    [f"pullback.{part}" for part in "functions generated graph modes overrid recording tensor creation".split()]
+)
 
 
 def as_method(name: str, function: Any) -> Any:
@@ -88,7 +90,7 @@ def as_written(
     order = [*[n for n in names if n in given], *[n for n in given if n not in names]]
     return (
         tuple([values.get(p.name, p.default) for p in by_position[:count]]),
-        {name: values[name] for name in order if name not in leading},
+        {name: values.get(name, signature.parameters[name].default) for name in order if name not in leading},
     )
 
 

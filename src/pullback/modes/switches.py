@@ -25,21 +25,25 @@ class Process:
     """Threads whose operations may be taken over, plus one per such subclass."""
     finishing: int = 0
     """Threads that ask something of each new result: see `finish` in pullback/recording/slow_road.py."""
+    modes: int = 0
+    """Threads inside of a TorchFunctionMode, which `diverted` counts once more. See Note [Function modes]."""
     log_nodes: bool = False
     """Whether backward logs each node it runs; `_logging.set_logs` sets it."""
 
 
 process = Process()
+# As attributes of the object itself they are found in a third of the time.
+process.changed = process.diverted = process.finishing = process.modes = 0
 _lock = threading.Lock()
 
 
 class _Absence:
     """One thread's part in the counts of `process`. It dies with the thread, also of one that ends inside of a mode."""
 
-    __slots__ = ("changed", "diverted", "finishing")
+    __slots__ = ("changed", "diverted", "finishing", "modes")
 
     def __init__(self) -> None:
-        self.changed = self.diverted = self.finishing = False
+        self.changed = self.diverted = self.finishing = self.modes = False
 
     def count(self, changed: bool, diverted: bool, finishing: bool) -> None:
         """Say in which of the counts the thread is now."""
@@ -49,11 +53,19 @@ class _Absence:
             process.finishing += finishing - self.finishing
         self.changed, self.diverted, self.finishing = changed, diverted, finishing
 
+    def count_modes(self, are_on: bool) -> None:
+        """Say whether the thread has function modes now."""
+        with _lock:
+            process.modes += are_on - self.modes
+            process.diverted += are_on - self.modes
+        self.modes = are_on
+
     def __del__(self) -> None:
         # After a fork, the lock may be held by a thread that is no more.
         if self.changed and _lock is not None and _lock.acquire(timeout=1):
             process.changed -= 1
-            process.diverted -= self.diverted
+            process.diverted -= self.diverted + self.modes
+            process.modes -= self.modes
             process.finishing -= self.finishing
             _lock.release()
 
@@ -67,7 +79,7 @@ class Switches(threading.local):
         self.records: bool = True
         """Whether operations are recorded: grad mode is on, and inference mode is not."""
         self.plain: bool = True
-        """Whether nothing but recording may be switched off: no interceptors, no dual level and no transform."""
+        """Whether nothing but recording may be switched off: no interceptors, dual level, transform or function mode."""
         self.forward_grad: bool = True
         self.anomaly_mode: bool = False
         self.dual_level: int = -1
@@ -77,6 +89,8 @@ class Switches(threading.local):
         """The innermost differentiating transform of pullback.func that runs. See Note [Captured tensors]."""
         self.dispatch_modes: tuple[Any, ...] = ()
         """The TorchDispatchModes around, innermost last. See Note [Dispatch]."""
+        self.function_modes: tuple[Any, ...] = ()
+        """The TorchFunctionModes around, innermost last. See Note [Function modes]."""
         self.below_autograd: bool = False
         """Whether a dispatch mode or a `__torch_dispatch__` runs: nothing is recorded, whatever grad mode says."""
         self.node_observer: Any = None
@@ -116,6 +130,7 @@ SWITCH_DEFAULTS = {
     "interceptors": (),
     "transform": None,
     "dispatch_modes": (),
+    "function_modes": (),
     "below_autograd": False,
     "node_observer": None,
     "new_device": None,
@@ -133,11 +148,13 @@ def set_switch(name: str, value: Any) -> Any:
     state[name] = value
     if name == "grad_mode" or name == "inference_mode" or name == "below_autograd":
         state["records"] = state["grad_mode"] and not state["inference_mode"] and not state["below_autograd"]
-    if name == "dual_level" or name == "interceptors" or name == "transform":
-        state["plain"] = state["dual_level"] < 0 and not state["interceptors"] and state["transform"] is None
+    if name == "dual_level" or name == "interceptors" or name == "transform" or name == "function_modes":
+        state["plain"] = not state["interceptors"] and _is_plain(state)
     default = SWITCH_DEFAULTS[name]
     difference = (value != default) - (former != default)
     if difference:
+        if name == "function_modes":
+            state["absence"].count_modes(value != ())
         changed = state["changed_switches"] = state["changed_switches"] + difference
         finishing = state["finishing_switches"]
         first = 1 if difference > 0 else 0  # what a count is when the thread has just left the defaults, or come back
@@ -150,6 +167,11 @@ def set_switch(name: str, value: Any) -> Any:
     return former
 
 
+def _is_plain(state: dict[str, Any]) -> bool:
+    """Whether nothing but interceptors may be on. See `Switches.plain`."""
+    return state["dual_level"] < 0 and state["transform"] is None and not state["function_modes"]
+
+
 def set_interceptors(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """`set_switch("interceptors", value)`, in a third of the steps: a vmap does it twice for each operation."""
     state = switches.__dict__
@@ -158,7 +180,7 @@ def set_interceptors(value: tuple[Any, ...]) -> tuple[Any, ...]:
     is_on = value != ()
     if is_on == (former != ()):
         return former
-    state["plain"] = not is_on and state["dual_level"] < 0 and state["transform"] is None
+    state["plain"] = not is_on and _is_plain(state)
     difference = 1 if is_on else -1
     changed = state["changed_switches"] = state["changed_switches"] + difference
     absence = state["absence"]

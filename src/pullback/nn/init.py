@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +12,9 @@ import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.random import Generator
+from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
+from pullback.tensor.foreign_arguments import any_asked_whole, ask_about
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -44,18 +48,44 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+def _told(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function of which function modes and overriding classes are told, all of its arguments by name."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def filled(*args: Any, **kwargs: Any) -> Tensor:
+        if process.changed:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            if any_asked_whole(bound.arguments["tensor"]):
+                return ask_about(filled, **bound.arguments)
+        return function(*args, **kwargs)
+
+    return filled
+
+
+def _fill_uniform(tensor: Any, a: float, b: float, generator: Generator | None) -> Tensor:
+    with no_grad():
+        tensor.uniform_(a, b, generator=generator)
+    return tensor
+
+
+def _fill_normal(tensor: Any, mean: float, std: float, generator: Generator | None) -> Tensor:
+    with no_grad():
+        tensor.normal_(mean, std, generator=generator)
+    return tensor
+
+
+@_told
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers from [a, b)."""
-    with no_grad():
-        F.uniform_(tensor, a, b, generator=generator)
-    return tensor
+    return _fill_uniform(tensor, a, b, generator)
 
 
+@_told
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
-    with no_grad():
-        F.normal_(tensor, mean, std, generator=generator)
-    return tensor
+    return _fill_normal(tensor, mean, std, generator)
 
 
 def trunc_normal_(
@@ -99,22 +129,29 @@ def _draw_by_density(like: Any, mean: float, std: float, a: float, b: float, gen
     return values, F.log(F.uniform_(creation.empty_like(like.detach()), generator=generator)) > log_density
 
 
+def _fill(tensor: Any, value: float) -> Tensor:
+    with no_grad():
+        tensor.fill_(value)
+    return tensor
+
+
+@_told
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
-    filled: Any = tensor
-    with no_grad():
-        filled.fill_(val)
-    return tensor
+    return _fill(tensor, val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones."""
-    return constant_(tensor, 1.0)
+    return _fill(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros."""
-    return constant_(tensor, 0.0)
+    filled: Any = tensor
+    with no_grad():
+        filled.zero_()
+    return tensor
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -150,8 +187,9 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """How many inputs one output has, and how many outputs one input has."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
-    receptive_field = math.prod(tensor.shape[2:])
-    return tensor.shape[1] * receptive_field, tensor.shape[0] * receptive_field
+    inputs, outputs = tensor.size(1), tensor.size(0)
+    receptive_field = math.prod(tensor.shape[2:]) if tensor.dim() > 2 else 1
+    return inputs * receptive_field, outputs * receptive_field
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
@@ -167,19 +205,20 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return _fill_uniform(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers that keep the variance in both directions (Glorot and Bengio)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+    return _fill_normal(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
+@_told
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -189,7 +228,7 @@ def kaiming_uniform_(
         warn_user("Initializing zero-element tensors is a no-op")
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound, generator)
+    return _fill_uniform(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
@@ -200,7 +239,7 @@ def kaiming_normal_(
     if 0 in tensor.shape:
         warn_user("Initializing zero-element tensors is a no-op")
         return tensor
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+    return _fill_normal(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:

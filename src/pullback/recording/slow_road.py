@@ -13,6 +13,7 @@ from pullback.facts import fact_of
 from pullback.graph.history import adopt_switches
 from pullback.graph.in_place import write_out
 from pullback.graph.tangents import carry_tangents, tangents_flow
+from pullback.modes.function_modes import is_told
 from pullback.modes.interception import intercept, overrides
 from pullback.modes.switches import process, switches
 from pullback.recording.rendered import tangent_of
@@ -90,6 +91,8 @@ def divert(name: str, given: Given, out: Any = None) -> Any:
     """Look at a call that may not be plain: the result, if it was computed otherwise, or PROCEED."""
     road = _roads.get(name) or _road_of(name)
     values: Any = given if type(given) is tuple else road.values_of(given)
+    if process.modes and is_told():
+        return ask_foreign(*road.arguments(values, out))
     if process.diverted and (overrides.types or switches.interceptors):
         if road.required:
             _require(road, values)

@@ -18,8 +18,9 @@ from typing import Any
 from pullback.backend.dtype import dtype
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.facts import fact_of
+from pullback.modes.function_modes import is_told
 from pullback.modes.interception import overrides
-from pullback.modes.switches import switches
+from pullback.modes.switches import process, switches
 from pullback.source_text import run_text
 from pullback.tensor.arguments import missing_arguments, plain_number
 from pullback.tensor.refusals import mismatch, refusal
@@ -61,13 +62,15 @@ def is_asked_whole(value: Any) -> bool:
 
 
 def any_asked_whole(*values: Any) -> bool:
-    """Whether `is_asked_whole` says so of one of several tensors."""
+    """Whether `is_asked_whole` says so of one of several tensors, or a function mode is told."""
+    if process.modes and is_told(by_itself=True):
+        return True
     return bool(overrides.whole) and any(is_asked_whole(value) for value in values)
 
 
 def answers(function: str, name: str, value: Any) -> bool:
     """Whether an argument that is no plain Tensor answers for operations; an error if it is no tensor either."""
-    if is_foreign(value):
+    if (process.modes and is_told(by_itself=True)) or is_foreign(value):
         return True
     if isinstance(value, TensorBase):
         return False
@@ -87,7 +90,7 @@ def any_foreign(values: Iterable[Any]) -> bool:
 
 def any_foreign_among(function: str, required: list[tuple[int, str, int | None]], values: tuple[Any, ...]) -> bool:
     """As `any_foreign`; without a foreign argument, those that must be tensors (index, name, position) are looked at."""
-    if any_foreign(values):
+    if (process.modes and is_told()) or any_foreign(values):
         return True
     for index, name, position in required:
         if not isinstance(values[index], TensorBase):
@@ -118,20 +121,22 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
         if p.annotation == "Tensor" and p.default is p.empty and not is_lenient
     ]
     asking = (
-        f"    if ({_foreign_test(parameters)}) and any_foreign_among({name!r}, {required!r}, {{values}}):\n"
+        f"    if (process.modes or {_foreign_test(parameters)}) and any_foreign_among({name!r}, {required!r}, {{values}}):\n"
         f"        return ask(itself, {{given}})\n"
     )
     told_name = name if module == "pullback" else ""  # the others are Python in PyTorch too, and no parser reads them
     return _named(_written_out(function, name, parameters, asking, told_name), function, module, name)
 
 
-def explaining(function: Callable[..., Any], name: str) -> Any:
-    """A method that tells wrong types in PyTorch's words. See Note [Refusals]."""
+def explaining(function: Callable[..., Any], name: str, *, is_public: bool = False) -> Any:
+    """A method, or a public function that asks no argument, which tells wrong types in PyTorch's words: Note [Refusals]."""
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return _explaining_any(function, name)
+        return _explaining_any(function, name, is_public)
     tests = _tests_of(parameters[1:]) if name not in _UNASKED else ""
     asking = f"    if ({tests}) and any_foreign({{values}}):\n        return ask(itself, {{given}})\n" if tests else ""
+    if is_public:
+        asking = "    if process.modes and is_told():\n        return ask(itself, {given})\n" + asking
     made = functools.update_wrapper(_written_out(function, name, parameters, asking, name), function)
     made.__name__ = name
     return made
@@ -148,11 +153,13 @@ def _may_be_tensor(parameter: inspect.Parameter) -> bool:
     return ("Tensor" in kind or kind == "Any") and parameter.name not in ("axis", "keepdims", "dtype", "memory_format")
 
 
-def _explaining_any(function: Callable[..., Any], told_name: str) -> Any:
+def _explaining_any(function: Callable[..., Any], told_name: str, is_public: bool) -> Any:
     """As `explaining`, for functions that take any number of arguments."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if is_public and process.modes and is_told():
+            return _ask_exactly(called, args, kwargs)
         try:
             return function(*args, **kwargs)
         except Exception as error:
@@ -181,6 +188,8 @@ def _written_out(
         "__name__": __name__,
         "Tensor": Tensor,
         "PLAIN": PLAIN,
+        "process": process,
+        "is_told": is_told,
         "any_foreign": any_foreign,
         "any_foreign_among": any_foreign_among,
         "ask": ask_foreign,
@@ -267,6 +276,8 @@ def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
     def called(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) > first_switch:
             _check_switches(name, switches, args, kwargs)
+        if process.modes and is_told():
+            return _ask_exactly(called, args, kwargs)
         for value in args:
             if type(value) not in PLAIN:
                 if any_foreign(args) or (kwargs and any_foreign(kwargs.values())):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback import creation
+from pullback import creation, functions
 from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional as F
 from pullback.nn import init
@@ -115,7 +115,7 @@ class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
     def forward(self, input: Tensor) -> Any:
-        return F.sigmoid(input)
+        return functions.sigmoid(input)
 
 
 class Hardsigmoid(Module):
@@ -133,7 +133,7 @@ class Tanh(Module):
     """The hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Any:
-        return F.tanh(input)
+        return functions.tanh(input)
 
 
 class SiLU(Module):
@@ -373,7 +373,7 @@ class Softmax(Module):
         self.__dict__.setdefault("dim", None)
 
     def forward(self, input: Tensor) -> Any:
-        return F.softmax(input, self.dim)
+        return F.softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -385,7 +385,7 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Any:
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3)
+        return F.softmax(input, -3, _stacklevel=5)
 
 
 class LogSoftmax(Module):
@@ -396,7 +396,7 @@ class LogSoftmax(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Any:
-        return F.log_softmax(input, self.dim)
+        return F.log_softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"

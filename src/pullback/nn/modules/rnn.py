@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-import pullback.functions as F
 from pullback import creation
 from pullback.modes.user_warnings import warn_user
 from pullback.nn import init
@@ -208,7 +208,7 @@ class RNNBase(Module):
         self.check_forward_args(input, states[0], batch_sizes)
 
     def _function(self) -> Any:
-        return {"LSTM": F.lstm, "GRU": F.gru, "RNN_TANH": F.rnn_tanh, "RNN_RELU": F.rnn_relu}[self.mode]
+        return getattr(import_module("pullback"), self.mode.lower())  # the public one: function modes are told of it
 
     def _run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """The output and the final states, for packed, batched and single sequences."""

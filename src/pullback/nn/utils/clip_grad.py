@@ -48,7 +48,7 @@ def get_total_norm(
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale the gradients of the parameters by `max_norm / total_norm` where that is less than one."""
-    grads = [p._grad for p in _listed(parameters) if p._grad is not None]
+    grads = [p.grad for p in _listed(parameters) if p.grad is not None]
     if not grads:
         return
     with no_grad():
@@ -78,7 +78,7 @@ def clip_grad_norm_(
         parameters = list(parameters)
         if is_generator and not parameters:
             warn_user("`parameters` is an empty generator, no gradient clipping will occur.")
-    grads = [p._grad for p in _listed(parameters) if p._grad is not None]
+    grads = [p.grad for p in _listed(parameters) if p.grad is not None]
     total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
     return total_norm
