@@ -157,7 +157,7 @@ def as_called(entered: Entered, defaults: dict[str, Any]) -> tuple[tuple[Any, ..
 
 
 _IN_PYTHON = ("pullback.nn.modules.", "pullback.nn.init", "pullback.nn.utils.", "pullback.optim.")
-_WRAPPERS = ("itself", "called", "offered", "product")
+_WRAPPERS = ("itself", "called", "offered", "product", "told")
 _INSIDE = (*_ROADS, *[f"pullback.{part}" for part in ("errors", "dispatch", "creation", "backend", "kernels")])
 
 
