@@ -69,8 +69,8 @@ ACCESS = Path(__file__).with_name("native_access.pxd")
 
 # By annotation or by name; a sequence number may need 64 bits without a sign, a version may be half a step off.
 _FIELD_TYPES = {
-    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t", "keep_graph": "bint",
-    "create_graph": "bint", "dependencies": "dict", "not_ready": "dict", "heap": "list",
+    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t",
+    "keep_graph": "bint", "create_graph": "bint", "dependencies": "dict", "not_ready": "dict", "heap": "list",
 }  # fmt: skip
 _VIRTUAL = {
     "apply": "self, object grads, tuple edges, bint owned=False", "release_saved_tensors": "self",
