@@ -147,9 +147,11 @@ class Function(_SingleLevelFunction):
             taken = intercept(_FunctionCall(cls), args, kwargs)
             if taken is not NotImplemented:
                 return taken
-        if kwargs:
-            args = _as_positional(cls, args, kwargs)
-        return _apply(cls, args)
+        return _run(cls, args, kwargs)
+
+
+def _run(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _apply(cls, _as_positional(cls, args, kwargs) if kwargs else args)
 
 
 class _FunctionCall:
@@ -161,6 +163,10 @@ class _FunctionCall:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function.apply(*args, **kwargs)
+
+    def run_openly(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it without offering it to interceptors again: those that are there see the operations of its forward."""
+        return _run(self.function, args, kwargs)
 
 
 def _as_positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -9,8 +9,9 @@ from typing import Any
 from weakref import ref
 
 from pullback.autograd.function import _FunctionCall
-from pullback.backend.array_module import ndarray, storage_of
-from pullback.backend.pieces import piece_of
+from pullback.backend.array_module import ndarray
+from pullback.backend.device_array import DeviceArray
+from pullback.backend.pieces import memory_of, piece_of
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.history import gradient_edge
@@ -38,7 +39,8 @@ class activation_budget(contextlib.ContextDecorator):
     again for their size first; parameters and inputs stay where they are. Gradients are the same to the bit: operations
     run again on the same arguments, with the same random numbers. A smaller budget costs more time, and `report()` says
     how much. With `offload="disk"` values are written to files in `directory` (default: that for temporary files)
-    instead, which also serves values that no single operation made.
+    instead, which also serves values that no single operation made. With `offload="cpu"` the values of other devices are
+    copied to the CPU's memory; what lies there already is computed again, so that the budget is kept.
 
     A tensor from outside of the block that is modified in place before backward raises when a dropped value needs it.
 
@@ -56,11 +58,8 @@ class activation_budget(contextlib.ContextDecorator):
     def __init__(self, bytes: int, *, offload: str | None = None, directory: str | None = None) -> None:
         if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes < 0:
             raise ValueError(f"activation_budget expects a number of bytes that is not negative, got {bytes!r}")
-        if offload not in (None, "disk"):
-            raise ValueError(
-                f"activation_budget can offload to 'disk', got {offload!r}: what lies in the CPU's memory cannot be moved "
-                "there"
-            )
+        if offload not in (None, "disk", "cpu"):
+            raise ValueError(f"activation_budget can offload to 'disk' or to 'cpu', got {offload!r}")
         self.bytes = bytes
         self._store = Store(bytes, offload, directory)
         self._start = 0.0
@@ -95,6 +94,8 @@ class activation_budget(contextlib.ContextDecorator):
         draws = getattr(function, "draws", "") or _draws(function)
         if draws == "parts":
             return NotImplemented  # its parts are operations themselves
+        if isinstance(function, _FunctionCall):
+            return self._function(function, args, kwargs)
         first = next_sequence_nr()
         recipe = self._recipe(function, args, kwargs, bool(draws))
         before = {id(t): _written_state(t) for t in tensors_in([args, kwargs])}
@@ -107,25 +108,34 @@ class activation_budget(contextlib.ContextDecorator):
         self._keep_saved(first, args, result)
         return result
 
+    def _function(self, function: _FunctionCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A custom Function: its forward may do anything, so it runs once; the operations in it may run again."""
+        first = next_sequence_nr()
+        push_interceptor(self._operation)
+        try:
+            result = function.run_openly(*args, **kwargs)
+        finally:
+            pop_interceptor()
+        self._keep_saved(first, args, result)
+        return result
+
     def _recipe(self, function: Any, args: Any, kwargs: Any, draws: bool) -> Recipe | None:
         """How to run the operation again; None where it cannot be."""
         if switches.dual_level >= 0 or any(not _is_replayable(i) for i in switches.interceptors):
             return None
-        if isinstance(function, _FunctionCall):
-            return None  # the forward of a custom Function may do anything
         try:
             recipe = Recipe(function, self._packed(args), self._packed(kwargs), switches.interceptors)
         except _Unpackable:
             return None
         recipe.place = source_line()
         if draws:
-            generator = kwargs.get("generator") or default_generator
+            generator = kwargs.get("generator") or _generator_of(args)
             recipe.generator = (generator, generator.get_state())
         return recipe
 
     def _packed(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            if type(value._array) is not ndarray or (value._extra is not None and value._extra.mirror is not None):
+            if not _has_memory(value) or (value._extra is not None and value._extra.mirror is not None):
                 raise _Unpackable
             argument = self._store.argument(value)
             if argument is None:
@@ -143,8 +153,8 @@ class activation_budget(contextlib.ContextDecorator):
         """Remember which contents the operation made: those of new storages, and of storages it wrote to."""
         owners = {entry[0] for entry in before.values()}
         for path, tensor in _paths(result):
-            owner = id(storage_of(tensor._array))
-            if owner in owners or type(tensor._array) is not ndarray:
+            owner = id(memory_of(tensor._array))
+            if owner in owners or not _has_memory(tensor):
                 continue
             contents = self._store.add(tensor, recipe)
             if contents is not None:
@@ -187,14 +197,14 @@ class activation_budget(contextlib.ContextDecorator):
         """What stands for a saved value whose contents may be dropped; None where they may not."""
         if isinstance(value, PackedTensor) or not isinstance(value, Tensor | SavedOutput):
             return None
-        if type(value._array) is not ndarray:
+        if not _has_memory(value):
             return None
         if isinstance(value, Tensor) and value.is_leaf and value._requires_grad:
             return None  # held anyway, for its gradient
         contents = self._store.find(value)
         if contents is None and self._store.offload:
             contents = self._store.add(value, None)
-        if contents is None or (contents.recipe is None and not self._store.offload) or not contents.nbytes:
+        if contents is None or (contents.recipe is None and not contents.is_movable) or not contents.nbytes:
             return None
         if isinstance(value, SavedOutput):
             if value.tangents or value.written_slice is not None:
@@ -207,6 +217,11 @@ class activation_budget(contextlib.ContextDecorator):
         kept = KeptTensor(Argument(contents, piece_of(value._array)), edge, output_nr, requires_grad)
         self._store.hold(contents)
         return kept
+
+
+def _has_memory(value: Any) -> bool:
+    """Whether a tensor lies in plain memory, of the CPU or of another device."""
+    return type(value._array) is ndarray or isinstance(value._array, DeviceArray)
 
 
 class _Unpackable(Exception):
@@ -223,10 +238,26 @@ def _draws(function: Any) -> str:
     return "" if operation is None else operation.draws
 
 
+def _generator_of(args: tuple[Any, ...]) -> Any:
+    """Where an operation draws from that was given no generator."""
+    for tensor in tensors_in(args):
+        if isinstance(tensor._array, DeviceArray):
+            return _DeviceGenerators(tensor._array.library)
+    return default_generator
+
+
+class _DeviceGenerators:
+    """The generators of a device's library, as one."""
+
+    def __init__(self, library: Any) -> None:
+        self.get_state = library.random_states
+        self.set_state = library.set_random_states
+
+
 def _written_state(tensor: Any) -> tuple[int, int]:
     counter = tensor._counter
     version = 0 if counter is None or isinstance(counter, InferenceVersion) else counter.value
-    return id(storage_of(tensor._array)), version
+    return id(memory_of(tensor._array)), version
 
 
 def _paths(result: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -6,7 +6,7 @@ import dis
 from collections.abc import Iterable
 from typing import Any
 
-from pullback.backend.array_module import storage_of
+from pullback.backend.pieces import memory_of
 from pullback.facts import fact_of
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.hooks import zeroing_hook
@@ -220,7 +220,7 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
     found = [cut for cut in cuts() if cut.kind != "frozen" and _cuts_off(cut, leaf) and _is_direct(cut)]
     if found:
         memory = {
-            id(storage_of(array)) for node in nodes for _, value in saved_values(node) for array in held_arrays(value)
+            id(memory_of(array)) for node in nodes for _, value in saved_values(node) for array in held_arrays(value)
         }
         found.sort(
             key=lambda cut: (not _feeds(cut, memory), _KINDS.index(cut.kind) if cut.kind in _KINDS else len(_KINDS))
@@ -274,7 +274,7 @@ def _cuts_off(cut: Cut, leaf: Tensor) -> bool:
 def _feeds(cut: Cut, memory: set[int]) -> bool:
     """Whether the loss has kept what was cut off."""
     result = None if cut.result is None else cut.result()
-    return isinstance(result, Tensor) and id(storage_of(result._array)) in memory
+    return isinstance(result, Tensor) and id(memory_of(result._array)) in memory
 
 
 def _of_cut(cut: Cut, others: Iterable[Cut] = (), *, certain: bool = True) -> Explanation:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pullback
 from pullback.autograd.profiler import profile
-from pullback.backend.array_module import storage_of
+from pullback.backend.pieces import memory_of
 from pullback.inspection.nodes import held_arrays, nodes_behind, saved_values, tensors_in
 from pullback.random import get_rng_state, set_rng_state
 from pullback.report import Report
@@ -172,14 +172,14 @@ def _saved_bytes(outputs: Any, events: dict[int, Any]) -> dict[str, int]:
     nodes = nodes_behind(outputs)
     for node in nodes:
         if hasattr(node, "variable"):
-            seen.add(id(storage_of(node.variable._array)))
+            seen.add(id(memory_of(node.variable._array)))
     for node in nodes:
         # An operation's last node has its event; those before it have smaller numbers.
         place = bisect.bisect_left(numbers, node.sequence_nr)
         module = events[numbers[place]].module if place < len(numbers) else ""
         for _, value in saved_values(node):
             for array in held_arrays(value):
-                owner = storage_of(array)
+                owner = memory_of(array)
                 keep.append(owner)
                 if id(owner) not in seen:
                     seen.add(id(owner))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pullback.backend.array_module import ndarray
+from pullback.backend.device_array import DeviceArray
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import FIRST, Node
@@ -87,7 +88,7 @@ def saved_values(node: Node) -> Iterator[tuple[str, Any]]:
         if isinstance(value, SavedList):
             for index, tensor in enumerate(value._tensors):
                 yield f"{name}[{index}]", tensor
-        elif isinstance(value, Tensor | SavedOutput | PackedTensor | ndarray):
+        elif isinstance(value, Tensor | SavedOutput | PackedTensor | ndarray | DeviceArray):
             yield name, value
     for name, value in getattr(node, "__dict__", {}).items():
         if not name.startswith("saved_") and name not in _NOT_SAVED:
@@ -102,7 +103,7 @@ _NOT_SAVED = {"variable", "stored", "to_save", "extra", "next_edges", "inner"}
 
 def _memory_in(value: Any) -> Iterator[Any]:
     """The tensors and arrays in what a node keeps under a name of its own."""
-    if isinstance(value, Tensor | ndarray):
+    if isinstance(value, Tensor | ndarray | DeviceArray):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
@@ -119,7 +120,7 @@ def held_arrays(value: Any) -> Iterator[Any]:
         held = getattr(value.packed, "held_array", None)
         if held is not None:
             yield held
-    elif isinstance(value, ndarray):
+    elif isinstance(value, ndarray | DeviceArray):
         yield value
     else:
         yield value._array

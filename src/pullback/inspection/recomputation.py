@@ -29,8 +29,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pullback.backend.array_module import storage_of
-from pullback.backend.pieces import Piece, array_at, copy_storage, is_dense, piece_of, read_storage, write_storage
+from pullback.backend.device_array import DeviceArray
+from pullback.backend.pieces import (
+    Piece,
+    array_at,
+    copy_storage,
+    from_host,
+    is_dense,
+    memory_of,
+    on_host,
+    piece_of,
+    read_storage,
+    write_storage,
+)
 from pullback.errors import InPlaceModificationError
 from pullback.graph.saved_tensor import PackedTensor
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, set_switches
@@ -86,7 +97,7 @@ class Recipe:
             contents = reference()
             if contents is not None:
                 made = args[path[1]] if path[:1] == (-1,) else _at(result, path)
-                yield contents, storage_of(made._array)
+                yield contents, memory_of(made._array)
 
     def _given(self, argument: Any, array_of: Callable[[Contents], Any], copies: dict[int, Any]) -> Any:
         """An argument as it was. (No closure that calls itself: it would be a cycle, and hold arrays until collected.)"""
@@ -95,7 +106,7 @@ class Recipe:
             storage = array_of(contents)
             if id(contents) in self.written:
                 storage = copies.setdefault(id(contents), copy_storage(storage))
-            return new_tensor(array_at(storage, argument.piece))
+            return new_tensor(array_at(storage, argument.piece, contents.kind))
         if isinstance(argument, list | tuple) and any(True for _ in _arguments(argument)):
             items = [self._given(item, array_of, copies) for item in argument]
             return items if isinstance(argument, list) else tuple(items)
@@ -111,19 +122,28 @@ class Argument:
         self.contents = contents
         self.piece = piece
 
+    @property
+    def held_array(self) -> Any:
+        """The array where its storage is held; None where that was dropped."""
+        contents = self.contents
+        return None if contents.array is None else array_at(contents.array, self.piece, contents.kind)
+
 
 class Contents:
     """What a storage holds at one version."""
 
     __slots__ = (
-        "__weakref__", "array", "counter", "file", "is_copy", "last_use", "live", "nbytes", "piece", "recipe", "store",
-        "version",
+        "__weakref__", "array", "counter", "file", "host", "is_copy", "kind", "last_use", "live", "nbytes", "piece", "place",
+        "recipe", "store", "version",
     )  # fmt: skip
 
-    def __init__(self, store: Store, owner: Any, counter: VersionCounter, recipe: Recipe | None) -> None:
+    def __init__(self, store: Store, tensor: Any, owner: Any, counter: VersionCounter, recipe: Recipe | None) -> None:
         self.store = store
         self.nbytes = owner.nbytes
-        self.piece = piece_of(owner)
+        self.kind = type(tensor._array)
+        """The class of the arrays that lie in the storage."""
+        self.place = tensor._array.place if self.is_elsewhere else None
+        self.piece = Piece(owner.dtype, owner.shape, owner.strides, 0)
         self.counter, self.version = counter, counter.value
         self.recipe = recipe
         self.array: Any = None
@@ -133,7 +153,19 @@ class Contents:
         self.live: Any = None
         """A weak reference to the storage: it may be there though it is not held here."""
         self.file: str | None = None
+        self.host: Any = None
+        """A copy in the CPU's memory of what lies on another device."""
         self.last_use = 0
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the storage lies on another device than the CPU."""
+        return issubclass(self.kind, DeviceArray)
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether the store moves it rather than dropping it."""
+        return self.store.offload == "disk" or (self.store.offload == "cpu" and self.is_elsewhere)
 
     def at_hand(self) -> Any:
         """The storage, if it is there and holds what is meant."""
@@ -176,7 +208,7 @@ class KeptTensor(PackedTensor):
     @property
     def _array(self) -> Any:
         argument: Argument = self.packed
-        return array_at(argument.contents.store.read(argument.contents), argument.piece)
+        return _read_array(argument)
 
     def unpacked(self) -> Tensor:
         tensor = new_tensor(self._array)
@@ -186,7 +218,12 @@ class KeptTensor(PackedTensor):
 
 def read_argument(argument: Argument) -> Tensor:
     """The tensor that an argument stands for."""
-    return new_tensor(array_at(argument.contents.store.read(argument.contents), argument.piece))
+    return new_tensor(_read_array(argument))
+
+
+def _read_array(argument: Argument) -> Any:
+    contents = argument.contents
+    return array_at(contents.store.read(contents), argument.piece, contents.kind)
 
 
 class Store:
@@ -215,7 +252,7 @@ class Store:
         """The contents that a tensor lies in now, if some operation of the block made them."""
         if isinstance(tensor._counter, InferenceVersion):
             return None  # it has no version
-        owner = storage_of(tensor._array)
+        owner = memory_of(tensor._array)
         reference = self._known.get(id(owner))
         contents = reference() if reference is not None else None
         if contents is None or contents.is_copy or contents.live is None or contents.live() is not owner:
@@ -224,12 +261,12 @@ class Store:
 
     def add(self, tensor: Any, recipe: Recipe | None) -> Contents | None:
         """Know new contents, of the storage that `tensor` lies in."""
-        owner = storage_of(tensor._array)
+        owner = memory_of(tensor._array)
         if not is_dense(owner) or isinstance(tensor._counter, InferenceVersion):
             return None
         if tensor._counter is None:
             tensor._counter = VersionCounter()
-        contents = Contents(self, owner, tensor._counter, recipe)
+        contents = Contents(self, tensor, owner, tensor._counter, recipe)
         key = id(owner)
         contents.live = weakref.ref(owner, lambda _: self._forget(key))
         self._known[key], self._unheld[key] = weakref.ref(contents), contents
@@ -247,7 +284,7 @@ class Store:
             if contents is None:
                 return None
             contents.nbytes = 0  # somebody else's memory
-            self._take(contents, storage_of(tensor._array))
+            self._take(contents, memory_of(tensor._array))
         return Argument(contents, piece_of(tensor._array))
 
     # What is held.
@@ -295,11 +332,11 @@ class Store:
         costs: dict[Contents, float] = {}
         candidates = [
             contents for contents in list(self._holding)
-            if contents.nbytes and contents.array is not None and (self.offload or contents.recipe is not None)
+            if contents.nbytes and contents.array is not None and (contents.is_movable or contents.recipe is not None)
         ]  # fmt: skip
         ranked = sorted(
             candidates,
-            key=lambda c: (_cost(c, costs) if not self.offload else 1.0) / (c.nbytes * (self.clock - c.last_use + 1)),
+            key=lambda c: (1.0 if c.is_movable else _cost(c, costs)) / (c.nbytes * (self.clock - c.last_use + 1)),
         )
         for contents in ranked:
             if self.held <= self.limit:
@@ -307,10 +344,8 @@ class Store:
             self._drop(contents)
 
     def _drop(self, contents: Contents) -> None:
-        if self.offload and contents.file is None:
-            descriptor, contents.file = tempfile.mkstemp(".activation", "pullback-", self.directory)
-            with os.fdopen(descriptor, "wb") as file:
-                write_storage(contents.array, file)
+        if contents.is_movable and contents.file is None and contents.host is None:
+            self._move(contents)
         row = self._row(contents)
         row["dropped"] += 1
         row["dropped_bytes"] += contents.nbytes
@@ -318,6 +353,16 @@ class Store:
             self._unheld[id(contents.array)] = contents
         contents.let_go()
         self._holding.discard(contents)
+
+    def _move(self, contents: Contents) -> None:
+        """Keep a copy of contents in the CPU's memory or in a file."""
+        host = on_host(contents.array, contents.kind)
+        if self.offload == "cpu":
+            contents.host = host
+            return
+        descriptor, contents.file = tempfile.mkstemp(".activation", "pullback-", self.directory)
+        with os.fdopen(descriptor, "wb") as file:
+            write_storage(host, file)
 
     def _row(self, contents: Contents) -> dict[str, Any]:
         recipe = contents.recipe
@@ -348,7 +393,7 @@ class Store:
                 stack.pop()
                 continue
             owner = contents.at_hand()
-            if owner is None and contents.file is not None:
+            if owner is None and (contents.file is not None or contents.host is not None):
                 owner = self._load(contents)
             if owner is not None:
                 made[contents] = owner
@@ -393,9 +438,12 @@ class Store:
         return contents.recipe
 
     def _load(self, contents: Contents) -> Any:
-        assert contents.file is not None
-        with open(contents.file, "rb") as file:
-            owner = read_storage(file, contents.piece)
+        host = contents.host
+        if host is None:
+            assert contents.file is not None
+            with open(contents.file, "rb") as file:
+                host = read_storage(file, contents.piece)
+        owner = from_host(host, contents.kind, contents.place)
         self._take(contents, owner)
         return owner
 

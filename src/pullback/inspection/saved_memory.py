@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.array_module import storage_of
+from pullback.backend.pieces import memory_of
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput
 from pullback.inspection.nodes import held_arrays, leaves_behind, line_of, module_of, nodes_behind, saved_values
 from pullback.report import Report, place_text
@@ -33,7 +33,7 @@ def saved_report(loss: Any) -> Report:
     """
     seen: dict[int, str] = {}
     keep: list[Any] = []  # so that no array is made anew at the address of another
-    leaves = {id(storage_of(leaf._array)) for leaf in leaves_behind(loss)}
+    leaves = {id(memory_of(leaf._array)) for leaf in leaves_behind(loss)}
     rows: list[dict[str, Any]] = []
     total = activations = 0
     for number, node in enumerate(nodes_behind(loss)):
@@ -43,7 +43,7 @@ def saved_report(loss: Any) -> Report:
             label = f"{node.name()}#{number}.{name}"
             size, shared, of_leaf = 0, None, False
             for array in held_arrays(value):
-                owner = storage_of(array)
+                owner = memory_of(array)
                 keep.append(owner)
                 if id(owner) in seen:
                     shared = shared or seen[id(owner)]
