@@ -58,7 +58,7 @@ def emit_family(family: str, operations: list[Operation], library: Library) -> s
         wanted.setdefault(module, []).append(f"{name} as {name}_kernel")
     for module, imported in sorted(wanted.items()):
         head += _import_lines(module, imported)
-    head += ["", *["new = TensorBase.__new__" for _ in range("new(Tensor)" in text)]]
+    head.append("")
     written = [o.name for o in operations if o.rule.in_place and _can_overwrite(o)]
     head += [*[f"{name}_overwriting = overwriting({name}_kernel)" for name in written], "", ""]
     return "\n".join(head) + "\n" + text.rstrip() + "\n"

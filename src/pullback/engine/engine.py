@@ -110,7 +110,7 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
-        task.called_at = begin_pass(edges, counts=not keep_graph and outer is None)
+        task.called_at = begin_pass(edges, not keep_graph and outer is None)
         root = GraphRoot(edges, grads)
         task.root = root
         task.count_dependencies([root])

@@ -4,36 +4,26 @@
 Every pass that frees its graph leaves in each node it freed the same small object, a `Pass`; the object dies with the last
 of these nodes. So a weak reference to it tells whether anything of that pass is still held. When the last `LEAKED_PASSES`
 passes of a thread all are, and each was recorded after the pass before it had run, a warning names the line that holds them,
-once per process: only then the graph is searched. A pass pays less than a microsecond. A loop over losses that were all
-recorded before is no leak, nor is a truncated recurrent network, which detaches its state. Numbers of nodes are read in C:
-without the extension module nothing is noticed.
+once per process: only then the graph is searched. A pass pays half a microsecond. A loop over losses that were all
+recorded before is no leak, nor is a truncated recurrent network, which detaches its state. Passes are noted in C
+(native/passes.c): without the extension module nothing is noticed.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.edge import Edge
 from pullback.graph.living_objects import living
-from pullback.graph.node import FIRST, Node
+from pullback.graph.node import Node
 from pullback.graph.source_lines import Pass, SourceLine, source_line_of
-from pullback.modes.source_lines import notes, recorded_nodes, source_line
+from pullback.modes.source_lines import notes, source_line
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 LEAKED_PASSES = 16
-
-
-class _Recent(threading.local):
-    """The last passes of a thread that freed their graphs, oldest first."""
-
-    def __init__(self) -> None:
-        self.passes: deque[weakref.ref[Pass]] = deque(maxlen=LEAKED_PASSES)
-        self.recorded = -1
 
 
 class Sentinel:
@@ -42,30 +32,32 @@ class Sentinel:
     warned = False
 
 
-_recent = _Recent()
-
-
-def begin_pass(edges: Sequence[Edge], *, counts: bool) -> Pass | None:
-    """The mark for the nodes that a pass frees; warns where the marks of many passes are alive.
-
-    A pass that keeps its graph, or runs inside of another, does not count.
-    """
+def _begin_pass(edges: Sequence[Edge], counts: bool) -> Pass | None:
     line = source_line()
-    if line is None or not counts or not edges or notes is None:
-        return None if line is None else Pass(line)
-    begun = Pass(line)
-    if Sentinel.warned:
-        return begun
-    state = _recent.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
-    passes, root = state["passes"], edges[0][0].sequence_nr
-    if root == FIRST or root < state["recorded"]:
-        return begun  # recorded before the last pass ran: one of several losses of one forward
-    if len(passes) == LEAKED_PASSES and passes[0]() is not None and all(mark() is not None for mark in passes):
+    return None if line is None else Pass(line)
+
+
+def _leaked(marks: tuple[weakref.ref[Pass], ...]) -> None:
+    """All of these passes are still held."""
+    if not Sentinel.warned:
         Sentinel.warned = True
-        _warn({mark() for mark in passes})
-    passes.append(weakref.ref(begun))
-    state["recorded"] = recorded_nodes()
-    return begun
+        _warn({mark() for mark in marks})
+
+
+def _bound_begin_pass() -> Any:
+    """The function of native/passes.c; None where it was not built."""
+    if not hasattr(notes, "bind_pass"):
+        return None
+    kept = notes.bind_pass(Pass, _leaked)
+    assert kept == LEAKED_PASSES
+    return notes.begin_pass
+
+
+begin_pass: Callable[[Sequence[Edge], bool], Pass | None] = _bound_begin_pass() or _begin_pass
+"""The mark for the nodes that a pass frees; warns where the marks of many passes are alive.
+
+A pass that does not count keeps its graph, or runs inside of another.
+"""
 
 
 def _warn(passes: set[Any]) -> None:

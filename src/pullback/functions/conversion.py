@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.array_module import ndarray
 from pullback.backend.device import CPU, device, move_array, usable_device
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import (
@@ -41,19 +42,25 @@ from pullback.tensor.arguments import as_dtype
 from pullback.tensor.foreign_arguments import PLAIN, answers, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor
 
+_type = builtins.type
+"""Python's own: a function of this module has the name."""
+
 
 @declare(bare=True, without_gradient=True)
 def item(input: Tensor) -> Any:
     """The value of a tensor with one element, as a Python number."""
-    if input._array.size != 1:
-        raise RuntimeError(f"a Tensor with {input._array.size} elements cannot be converted to Scalar")
-    if process.changed and is_dispatching():
+    if process.changed and is_dispatching() and input._array.size == 1:
         shown = dispatch_operation(item, (input,))
         if shown is not NotImplemented:
             return shown
     if input._requires_grad:
         note_cut("item", None, input)
-    return input._array.item()
+    try:
+        return input._array.item()
+    except ValueError:
+        if input._array.size == 1:
+            raise
+    raise RuntimeError(f"a Tensor with {input._array.size} elements cannot be converted to Scalar")
 
 
 @declare(bare=True)
@@ -67,26 +74,27 @@ def tolist(input: Tensor) -> Any:
 @declare(bare=True)
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
-    if input._requires_grad and not force and is_grad_enabled():
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if input._requires_grad:
+        if not force and is_grad_enabled():
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        note_cut("numpy", None, input)
     if not force and (mirror := input._extra.mirror if input._extra is not None else None) is not None:
         bit = "conj" if mirror.conj else "neg"
         raise RuntimeError(
             f"Can't call numpy() on Tensor that has {'conjugate' if mirror.conj else 'negative'} bit set. Use "
             f"tensor.resolve_{bit}().numpy() instead."
         )
-    if input._array.dtype.kind == "W" or (input._array.itemsize == 1 and input._array.dtype.kind in "fV"):
-        raise TypeError(f"Got unsupported ScalarType {scalar_type_name(input._array.dtype)}")
-    if input._requires_grad:
-        note_cut("numpy", None, input)
-    if isinstance(input._array, DeviceArray):
-        if not force:
-            raise TypeError(
-                f"can't convert {input.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-                "memory first."
-            )
-        return move_array(input._array, CPU)
-    return input._array
+    array = input._array
+    if array.dtype.kind == "W" or (array.itemsize == 1 and array.dtype.kind in "fV"):
+        raise TypeError(f"Got unsupported ScalarType {scalar_type_name(array.dtype)}")
+    if _type(array) is ndarray or not isinstance(array, DeviceArray):
+        return array
+    if not force:
+        raise TypeError(
+            f"can't convert {input.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
+        )
+    return move_array(array, CPU)
 
 
 @declare(bare=True)

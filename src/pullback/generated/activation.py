@@ -32,12 +32,11 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert,
-    finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
-    plain_float, process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like,
-    switches, wrap_dim,
+    finish, gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite,
+    overwriting, plain_float, process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes,
+    sum_to_like, switches, wrap_dim,
 )  # fmt: skip
 
-new = TensorBase.__new__
 relu_overwriting = overwriting(relu_kernel)
 sigmoid_overwriting = overwriting(sigmoid_kernel)
 silu_overwriting = overwriting(silu_kernel)

@@ -28,11 +28,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, native, ndarray, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
+    gradient_edge, native, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
     raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 @native

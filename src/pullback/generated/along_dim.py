@@ -11,11 +11,9 @@ from pullback.kernels.along_dim import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process,
+    finish, gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process,
     raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class TakeAlongBackward0(OperationNode):

@@ -20,12 +20,11 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
     as_array, as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native,
-    ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting, plain_float, process, promote_arrays,
+    ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting, plain_float, process, promote_arrays,
     promote_for_product, promote_for_quotient, promote_for_subtraction, promote_many, promote_to_float, raise_stale,
     refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-new = TensorBase.__new__
 add_overwriting = overwriting(add_kernel)
 sub_overwriting = overwriting(sub_kernel)
 mul_overwriting = overwriting(mul_kernel)

@@ -13,10 +13,8 @@ from pullback.kernels.bitwise import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     PROCEED, Tensor, TensorBase, as_array, as_number_argument, ask_foreign_of, divert, finish, in_place, is_foreign,
-    ndarray, note_cut, process, promote_arrays, refuse,
+    ndarray, new, note_cut, process, promote_arrays, refuse,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:

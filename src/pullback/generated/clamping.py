@@ -21,11 +21,10 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
+    gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
     plain_float, process, promote_arrays, promote_many, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-new = TensorBase.__new__
 clamp_min_overwriting = overwriting(clamp_min_kernel)
 clamp_min_tensor_overwriting = overwriting(clamp_min_tensor_kernel)
 clamp_max_overwriting = overwriting(clamp_max_kernel)

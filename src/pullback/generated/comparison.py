@@ -11,10 +11,8 @@ from pullback.kernels.comparison import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     NUMBERS, PROCEED, Tensor, TensorBase, as_array, as_number_argument, ask_foreign_of, divert, finish, is_foreign,
-    ndarray, note_cut, plain_float, process, promote_arrays, refuse,
+    ndarray, new, note_cut, plain_float, process, promote_arrays, refuse,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:

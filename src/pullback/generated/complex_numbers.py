@@ -15,11 +15,10 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut, overwrite, overwriting, process,
-    promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
+    process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-new = TensorBase.__new__
 abs_overwriting = overwriting(abs_kernel)
 sgn_overwriting = overwriting(sgn_kernel)
 conj_physical_overwriting = overwriting(conj_physical_kernel)

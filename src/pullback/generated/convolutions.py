@@ -15,10 +15,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse, switches,
+    gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse,
+    switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class ConvolutionBackward0(OperationNode):

@@ -11,10 +11,8 @@ from pullback.kernels.embeddings import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse, switches,
+    new, new_node, next_sequence_nr, note_cut, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class EmbeddingBackward0(OperationNode):

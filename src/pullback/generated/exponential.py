@@ -18,12 +18,11 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_number_argument,
-    ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native, ndarray, new_node, next_sequence_nr,
-    note_cut, overwrite, overwriting, process, promote_arrays, promote_to_float, raise_stale, refuse,
-    shapes_and_dtypes, sum_to_like, switches,
+    ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native, ndarray, new, new_node,
+    next_sequence_nr, note_cut, overwrite, overwriting, process, promote_arrays, promote_to_float, raise_stale,
+    refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-new = TensorBase.__new__
 pow_overwriting = overwriting(pow_kernel)
 pow_scalar_overwriting = overwriting(pow_scalar_kernel)
 sqrt_overwriting = overwriting(sqrt_kernel)

@@ -13,10 +13,8 @@ from pullback.kernels.shape import unfold as unfold_kernel
 from pullback.recording.array_formulas import fft_c2r_back as fft_c2r_back_kernel, fft_r2c_back as fft_r2c_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
+    new, new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class FftC2cNode(OperationNode):

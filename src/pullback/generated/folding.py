@@ -11,10 +11,8 @@ from pullback.kernels.folding import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
+    new, new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class Im2colNode(OperationNode):

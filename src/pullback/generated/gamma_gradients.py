@@ -11,11 +11,9 @@ from pullback.kernels.gamma_gradients import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
-    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process,
-    raise_stale, refuse, switches,
+    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut,
+    process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class StandardGammaNode(OperationNode):

@@ -9,10 +9,8 @@ from pullback.kernels.grouped_products import grouped_mm as grouped_mm_kernel
 from pullback.kernels.shape import transpose as transpose_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
+    new, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class GroupedMmBackward0(OperationNode):

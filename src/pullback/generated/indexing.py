@@ -17,11 +17,9 @@ from pullback.kernels.scattering import scatter_add as scatter_add_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, PartialGradient, SavedList, Tensor, TensorBase, apply_rarely, as_array, as_shape,
-    as_tensor_list, attach_view, divert, finish, gradient_edge, make_view, ndarray, new_node, next_sequence_nr,
+    as_tensor_list, attach_view, divert, finish, gradient_edge, make_view, ndarray, new, new_node, next_sequence_nr,
     note_cut, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class SelectBackward0(OperationNode):

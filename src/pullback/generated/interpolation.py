@@ -19,10 +19,8 @@ from pullback.kernels.interpolation import (
 from pullback.kernels.resampling import resample as resample_kernel, resample_back as resample_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
+    gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class ResampleBackward0(OperationNode):

@@ -14,11 +14,9 @@ from pullback.kernels.joining import (
 from pullback.recording.array_formulas import block_diag_back as block_diag_back_kernel
 from pullback.recording.vocabulary import (
     Edges, MULTI_OUTPUT, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, as_tensor_list, attach_views,
-    divert, finish, gradient_dtype, gradient_edge, make_view, ndarray, new_node, new_tensor, next_sequence_nr,
+    divert, finish, gradient_dtype, gradient_edge, make_view, ndarray, new, new_node, new_tensor, next_sequence_nr,
     note_cut, plain_int, process, promote_list, refuse, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class CatBackward0(OperationNode):

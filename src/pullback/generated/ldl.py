@@ -9,10 +9,8 @@ from pullback.kernels.ldl import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     NotImplementedNode, PROCEED, Tensor, TensorBase, as_array, divert, finish, gradient_edge, metadata_of, ndarray,
-    new_node, new_tensor, next_sequence_nr, note_cut, process, refuse, switches,
+    new, new_node, new_tensor, next_sequence_nr, note_cut, process, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:

@@ -31,11 +31,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape,
-    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut,
+    derivative_not_implemented, divert, finish, gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut,
     plain_float, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class MseLossBackward0(OperationNode):

@@ -23,11 +23,9 @@ from pullback.kernels.shape import (
 from pullback.recording.array_formulas import masked_keep as masked_keep_kernel, strided_part as strided_part_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process,
-    raise_stale, refuse, switches, wrap_dim,
+    finish, gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int,
+    process, raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class MaskedFillBackward0(OperationNode):

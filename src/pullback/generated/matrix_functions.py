@@ -16,11 +16,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
     refuse, switches, zero_grad_array,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class LinalgDetBackward0(OperationNode):

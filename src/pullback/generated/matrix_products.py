@@ -22,11 +22,9 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel, transpose as tra
 from pullback.recording.array_formulas import matmul as matmul_kernel, trace_back as trace_back_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, ndarray, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
+    gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
     promote_many, raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class MmBackward0(OperationNode):

@@ -18,11 +18,9 @@ from pullback.kernels.normalization import (
 from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_float,
+    finish, gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_float,
     plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class NativeLayerNormBackward0(OperationNode):

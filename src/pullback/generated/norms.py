@@ -18,12 +18,10 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array,
-    as_numpy_dtype, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr, note_cut,
-    plain_float, process, promote_arrays, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches, wrap_dim,
-    wrap_dims,
+    as_numpy_dtype, divert, finish, gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr,
+    note_cut, plain_float, process, promote_arrays, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    wrap_dim, wrap_dims,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class LinalgVectorNormBackward0(OperationNode):

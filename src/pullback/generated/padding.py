@@ -15,11 +15,9 @@ from pullback.kernels.padding import (
 from pullback.recording.array_formulas import opposite as opposite_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, plain_float, process, raise_stale, refuse,
-    switches,
+    finish, gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, process, raise_stale,
+    refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class ConstantPadNdBackward0(OperationNode):

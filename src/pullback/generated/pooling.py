@@ -15,11 +15,9 @@ from pullback.kernels.pooling import (
 from pullback.recording.array_formulas import avg_pool_nd as avg_pool_nd_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
+    gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
     raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class MaxPool2dWithIndicesNode(OperationNode):

@@ -16,11 +16,9 @@ from pullback.kernels.pooling_to_size import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
+    gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,
     refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class AdaptiveMaxPool2dNode(OperationNode):

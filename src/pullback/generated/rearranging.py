@@ -13,10 +13,8 @@ from pullback.kernels.shape import diagonal as diagonal_kernel
 from pullback.recording.array_formulas import roll_back as roll_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, divert, finish, gradient_edge, in_place,
-    ndarray, new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
+    ndarray, new, new_node, next_sequence_nr, note_cut, plain_int, process, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class FlipBackward0(OperationNode):

@@ -15,11 +15,9 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import prod_all_grad as prod_all_grad_kernel, prod_grad as prod_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
-    finish, gradient_dtype, gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process, raise_stale,
+    finish, gradient_dtype, gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, process, raise_stale,
     refuse, switches, wrap_dim, wrap_dims,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class SumAllNode(OperationNode):

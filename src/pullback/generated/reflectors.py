@@ -14,10 +14,8 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
+    new, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class LinalgHouseholderProductBackward0(OperationNode):

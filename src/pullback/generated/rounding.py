@@ -19,11 +19,10 @@ from pullback.recording.array_formulas import copysign_grad as copysign_grad_ker
 from pullback.recording.vocabulary import (
     Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
     as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, metadata_of, native,
-    ndarray, new_node, new_tensor, next_sequence_nr, note_cut, overwrite, overwriting, plain_int, process,
+    ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, overwrite, overwriting, plain_int, process,
     promote_arrays, promote_arrays_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-new = TensorBase.__new__
 floor_overwriting = overwriting(floor_kernel)
 ceil_overwriting = overwriting(ceil_kernel)
 trunc_overwriting = overwriting(trunc_kernel)

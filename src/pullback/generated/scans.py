@@ -14,11 +14,9 @@ from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
-    finish, gradient_edge, in_place, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, process,
-    raise_stale, refuse, switches, wrap_dim,
+    finish, gradient_edge, in_place, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut,
+    process, raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class CumsumBackward0(OperationNode):

@@ -30,11 +30,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedList, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
-    as_array, as_shape, as_tensor_list, divert, finish, gradient_edge, in_place, ndarray, new_node, next_sequence_nr,
-    note_cut, plain_float, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
+    as_array, as_shape, as_tensor_list, divert, finish, gradient_edge, in_place, ndarray, new, new_node,
+    next_sequence_nr, note_cut, plain_float, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class IndexPutBackward0(OperationNode):

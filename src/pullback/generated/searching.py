@@ -11,11 +11,9 @@ from pullback.kernels.searching import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Tensor, TensorBase, as_array, derivative_not_implemented, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_float, plain_int,
-    process, refuse, switches,
+    gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_float,
+    plain_int, process, refuse, switches,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class UniqueNode(OperationNode):

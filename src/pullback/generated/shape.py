@@ -24,11 +24,9 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_numpy_dtype, as_shape, attach_view, divert,
-    finish, gradient_edge, in_place, make_view, ndarray, new_node, next_sequence_nr, note_cut, plain_int, process,
-    refuse, switches, wrap_dim,
+    finish, gradient_edge, in_place, make_view, ndarray, new, new_node, next_sequence_nr, note_cut, plain_int,
+    process, refuse, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class CloneBackward0(OperationNode):

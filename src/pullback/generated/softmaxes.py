@@ -12,11 +12,9 @@ from pullback.kernels.softmaxes import (
 from pullback.recording.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, ndarray, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches, wrap_dim,
-    wrap_dims,
+    gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
+    wrap_dim, wrap_dims,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class SoftmaxBackward0(OperationNode):

@@ -15,11 +15,9 @@ from pullback.kernels.sorting import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, metadata_of, ndarray, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
+    gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,
     raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
-
-new = TensorBase.__new__
 
 
 class SortBackward0(OperationNode):

@@ -47,12 +47,11 @@ from pullback.recording.array_formulas import (
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
-    derivative_not_implemented, divert, finish, gradient_edge, in_place, native, ndarray, new_node, next_sequence_nr,
-    note_cut, overwrite, overwriting, plain_int, process, promote_arrays_to_float, promote_to_float, raise_stale,
-    refuse, shapes_and_dtypes, sum_to_like, switches,
+    derivative_not_implemented, divert, finish, gradient_edge, in_place, native, ndarray, new, new_node,
+    next_sequence_nr, note_cut, overwrite, overwriting, plain_int, process, promote_arrays_to_float, promote_to_float,
+    raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-new = TensorBase.__new__
 erf_overwriting = overwriting(erf_kernel)
 erfc_overwriting = overwriting(erfc_kernel)
 erfinv_overwriting = overwriting(erfinv_kernel)

@@ -21,11 +21,10 @@ from pullback.graph.edge import Edges
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node, new_node
 from pullback.kernels.accumulation import add_in_place
-from pullback.modes.source_lines import note_write
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
-from pullback.tensor.version_counter import VersionCounter
+from pullback.tensor.version_counter import VersionCounter, count_write
 
 _creation_lock = threading.Lock()
 
@@ -102,8 +101,7 @@ class AccumulateGrad(Node):
                 if counter is None:
                     current._counter = VersionCounter(1)
                 else:
-                    counter.value += 1
-                    counter.lines = note_write(counter.lines)
+                    count_write(counter)
                 if mirrors:
                     after_write(current._array, current._extra.mirror if current._extra is not None else None)
 

@@ -10,7 +10,7 @@ transform belong to the one around it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.mirror import after_write, mirrors
@@ -21,19 +21,10 @@ from pullback.graph.edge import Edge
 from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import pack_saved_tensors
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
-from pullback.modes.source_lines import note_write, write_counter
+from pullback.modes.source_lines import note_write, notes
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
-from pullback.tensor.version_counter import InferenceVersion, VersionCounter
-
-
-def _count_write(counter: VersionCounter) -> None:
-    counter.value += 1
-    counter.lines = note_write(counter.lines)
-
-
-count_write = write_counter(VersionCounter) or _count_write
-"""Count a write of a tensor's memory, and note its line."""
+from pullback.tensor.version_counter import InferenceVersion, VersionCounter, count_write
 
 
 def gradient_edge(tensor: Tensor) -> Edge | None:
@@ -120,20 +111,26 @@ def check_inference(tensor: Tensor) -> None:
         )
 
 
-def bump_version(tensor: Tensor) -> None:
-    """Count one in-place modification of the tensor's memory."""
+def _bump_version(tensor: Tensor) -> None:
     counter = tensor._counter
-    if type(counter) is VersionCounter:
-        count_write(counter)
-    elif counter is None:
+    if counter is None:
         counter = tensor._counter = VersionCounter(1)
         counter.lines = note_write(None)
     elif isinstance(counter, InferenceVersion):
         counter.count_write()
     else:
-        _count_write(counter)  # `count_write` writes to the slots of the class itself
+        count_write(counter)
     if mirrors:
         after_write(tensor._array, tensor._extra.mirror if tensor._extra is not None else None)
+
+
+def _bound_bump_version() -> Any:
+    is_built = hasattr(notes, "bump_version") and notes.bind_bump(_bump_version, mirrors)
+    return notes.bump_version if is_built else None
+
+
+bump_version: Callable[[Tensor], None] = _bound_bump_version() or _bump_version
+"""Count one in-place modification of the tensor's memory."""
 
 
 def rebase_history(tensor: Tensor, node: Node) -> None:

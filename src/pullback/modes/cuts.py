@@ -29,13 +29,11 @@ class Cut(NamedTuple):
     kind: str
     line: SourceLine | None
     source: Callable[[], Any] | None
-    """A weak reference to the tensor that requires grad."""
+    """A weak reference to the tensor that requires grad, where it is a leaf."""
     result: Callable[[], Any] | None
     """A weak reference to what was made of it, where it is a tensor."""
-    recorded: SourceLine | None
-    """The line that recorded the source, where it is no leaf."""
     leaves: tuple[Callable[[], Any], ...] | None
-    """Weak references to the leaves that the source depends on, where it is none itself."""
+    """Weak references to the leaves that the source depends on, where it is no leaf itself."""
 
 
 _LIMIT = 1024
@@ -73,14 +71,14 @@ def _note_cut(kind: str | None, result: Any, *inputs: Any) -> bool:
     if line is None:
         return False
     for source in inputs:
-        if getattr(source, "_requires_grad", False):
+        if len(inputs) == 1 or getattr(source, "_requires_grad", False):
             kind = kind or ("inference_mode" if switches.inference_mode else "no_grad")
             node = source.grad_fn
-            recorded = None if node is None else getattr(node, "source", None)
             _count += 1
             key = (kind, *line.place, None if node is not None else id(source))
             leaves = None if node is None else leaves_of(source)
-            _noted[key] = (_count, kind, line, _reference(source), _reference(result), recorded, leaves)
+            leaf = _reference(source) if node is None else None
+            _noted[key] = (_count, kind, line, leaf, _reference(result), leaves)
             if len(_noted) > _LIMIT:
                 del _noted[next(iter(_noted))]
     return False
@@ -91,7 +89,10 @@ def _list_cuts() -> list[tuple[Any, ...]]:
 
 
 note_cut: Callable[..., bool] = getattr(notes, "note_cut", _note_cut)
-"""Note that `result` has no history though an input requires grad; kind None: because recording is off. Always False."""
+"""Note that `result` has no history though an input requires grad; kind None: because recording is off. Always False.
+
+A single input is known to require grad; of several each is asked.
+"""
 clear_cuts: Callable[[], None] = getattr(notes, "clear_cuts", _noted.clear)
 if notes is not None:
     notes.bind_cuts(switches, leaves_of)

@@ -175,11 +175,6 @@ recorded_nodes: Callable[[], int] = getattr(notes, "recorded_nodes", lambda: -1)
 """The sequence number of the node that this thread records next; -1 where that is not known."""
 
 
-def write_counter(counter_class: type[Any]) -> Callable[[Any], None] | None:
-    """A function that counts a write and notes its line in one call; None where the class is compiled or nothing is."""
-    return notes.count_write if notes is not None and notes.bind_counter(counter_class) else None
-
-
 CHEAP: bool = notes is not None and notes.bind_source_lines(SourceLine, ModulePath, is_hidden)
 """Whether lines cost so little that they are on by default."""
 want_source_lines(int(CHEAP))

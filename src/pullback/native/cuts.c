@@ -9,8 +9,8 @@
 #define CUTS 1024
 
 typedef struct {
-    PyObject *kind, *line, *source, *result, *recorded, *leaves;
-    PyObject *leaf;            /* the source where that is a leaf, else NULL: borrowed of its reference, to compare */
+    PyObject *kind, *line, *result, *leaves;
+    PyObject *source;          /* a weak reference to the tensor where that is a leaf, else NULL */
     unsigned long long number; /* 0: empty */
     unsigned long hits;
 } Cut;
@@ -19,8 +19,7 @@ static Cut cuts[CUTS];
 static unsigned long long noted;
 static PyObject *switches;  /* pullback.modes.switches.switches */
 static PyObject *leaves_of; /* leaves_of(tensor, former): weak references to the leaves that the tensor depends on */
-static PyObject *no_grad, *inference_mode, *requires_grad_name, *edge_name, *extra_name, *grad_fn_name,
-    *inference_name, *source_name;
+static PyObject *no_grad, *inference_mode, *requires_grad_name, *edge_name, *extra_name, *grad_fn_name, *inference_name;
 
 /* 1 where the attribute is there and true, 0 otherwise: what is no tensor does not matter here. */
 static int is_true(PyObject *owner, PyObject *name)
@@ -44,23 +43,16 @@ static PyObject *weakly(PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* The line that recorded the tensor, or None: a new reference. Views are asked for their grad_fn, others for their edge. */
-static PyObject *recorded_at(PyObject *tensor, int *is_leaf)
+/* Whether the tensor is no leaf: its edge says it, of a view its grad_fn. */
+static int is_recorded(PyObject *tensor)
 {
-    PyObject *edge = PyObject_GetAttr(tensor, edge_name), *node = NULL, *line = NULL;
-    if (edge && PyTuple_CheckExact(edge) && PyTuple_GET_SIZE(edge) == 2)
-        node = Py_NewRef(PyTuple_GET_ITEM(edge, 0));
-    else if (is_true(tensor, extra_name))
-        node = PyObject_GetAttr(tensor, grad_fn_name);
-    Py_XDECREF(edge);
-    *is_leaf = !node || node == Py_None;
-    if (!*is_leaf)
-        line = PyObject_GetAttr(node, source_name);
-    Py_XDECREF(node);
-    if (line)
-        return line;
-    PyErr_Clear();
-    Py_RETURN_NONE;
+    PyObject *found = PyObject_GetAttr(tensor, edge_name);
+    if (found == Py_None && is_true(tensor, extra_name))
+        Py_SETREF(found, PyObject_GetAttr(tensor, grad_fn_name));
+    if (!found)
+        PyErr_Clear();
+    Py_XDECREF(found);
+    return found && found != Py_None;
 }
 
 static void forget(Cut *cut)
@@ -71,7 +63,6 @@ static void forget(Cut *cut)
     Py_XDECREF(former.line);
     Py_XDECREF(former.source);
     Py_XDECREF(former.result);
-    Py_XDECREF(former.recorded);
     Py_XDECREF(former.leaves);
 }
 
@@ -81,37 +72,62 @@ static inline Cut *place_of(PyObject *kind, PyObject *line, PyObject *leaf)
     return &cuts[(sum * 0x9E3779B97F4A7C15ULL >> 32) % CUTS];
 }
 
+/* Whether the place has a note of this kind and line, and of this leaf (NULL: of a tensor that is none). */
+static inline int is_of(const Cut *cut, PyObject *kind, PyObject *line, PyObject *leaf)
+{
+    if (!cut->number || cut->kind != kind || cut->line != line || !cut->source != !leaf)
+        return 0;
+    PyObject *source = leaf ? referent_of(cut->source) : NULL;
+    Py_XDECREF(source);
+    return source == leaf;
+}
+
+/* Note it at a place that has a note of the same kind and line. */
+static inline void renew(Cut *cut, PyObject *result)
+{
+    cut->number = ++noted;
+    if (cut->kind != no_grad && (result != Py_None || cut->result != Py_None))
+        Py_SETREF(cut->result, weakly(result));
+}
+
+/* Note a tensor that is no leaf. */
+static int put_recorded(PyObject *kind, PyObject *line, PyObject *result, PyObject *source)
+{
+    Cut *cut = place_of(kind, line, NULL);
+    if (!is_of(cut, kind, line, NULL)) {
+        forget(cut);
+        *cut = (Cut){Py_NewRef(kind), Py_NewRef(line), Py_NewRef(Py_None), NULL, NULL, 0, 0};
+    }
+    unsigned long hits = ++cut->hits;
+    renew(cut, result);
+    if (hits & (hits - 1))
+        return 0;
+    /* A walk through the graph: at hits 1, 2, 4, 8, ... */
+    PyObject *former = cut->leaves ? Py_NewRef(cut->leaves) : Py_NewRef(Py_None);
+    PyObject *found = PyObject_CallFunctionObjArgs(leaves_of, source, former, NULL);
+    Py_DECREF(former);
+    if (!found)
+        return -1;
+    if (is_of(cut, kind, line, NULL)) /* what ran meanwhile may have taken the place */
+        Py_XSETREF(cut->leaves, found);
+    else
+        Py_DECREF(found);
+    return 0;
+}
+
 static int put(PyObject *kind, PyObject *line, PyObject *result, PyObject *source)
 {
-    if (kind == no_grad) { /* where a model is only evaluated: each parameter, again and again */
-        PyObject *reference = weakly(source);
-        Cut *cut = place_of(kind, line, reference);
-        Py_DECREF(reference);
-        if (cut->number && cut->kind == kind && cut->line == line && cut->leaf == reference) {
-            cut->number = ++noted;
-            return 0;
-        }
-    }
-    int is_leaf;
-    PyObject *recorded = recorded_at(source, &is_leaf), *leaves = NULL;
-    PyObject *reference = weakly(source), *leaf = is_leaf ? reference : NULL;
-    Cut *cut = place_of(kind, line, leaf);
-    unsigned long hits = 1;
-    if (cut->number && cut->kind == kind && cut->line == line && cut->leaf == leaf) {
-        hits = cut->hits + 1;
-        leaves = Py_XNewRef(cut->leaves);
-    }
-    if (!is_leaf && (hits & (hits - 1)) == 0) { /* a walk through the graph: at hits 1, 2, 4, 8, ... */
-        PyObject *found = PyObject_CallFunctionObjArgs(leaves_of, source, leaves ? leaves : Py_None, NULL);
-        Py_XSETREF(leaves, found);
-        if (!found) {
-            Py_DECREF(recorded);
-            Py_DECREF(reference);
+    Cut *cut = place_of(kind, line, source);
+    if (!is_of(cut, kind, line, source)) {
+        if (is_recorded(source))
+            return put_recorded(kind, line, result, source);
+        PyObject *reference = PyWeakref_NewRef(source, NULL);
+        if (!reference)
             return -1;
-        }
+        forget(cut);
+        *cut = (Cut){Py_NewRef(kind), Py_NewRef(line), Py_NewRef(Py_None), NULL, reference, 0, 0};
     }
-    forget(cut);
-    *cut = (Cut){Py_NewRef(kind), Py_NewRef(line), reference, weakly(kind == no_grad ? Py_None : result), recorded, leaves, leaf, ++noted, hits};
+    renew(cut, result); /* a leaf, again and again */
     return 0;
 }
 
@@ -130,21 +146,21 @@ static PyObject *note_cut(PyObject *Py_UNUSED(module), PyObject *const *argument
         return PyErr_Format(PyExc_TypeError, "note_cut() takes a kind, a result and the inputs");
     if (!lines_wanted() || is_left_out(arguments[0]))
         Py_RETURN_FALSE;
-    PyObject *line = NULL, *kind = arguments[0];
-    for (Py_ssize_t i = 2; i < count; i++) {
+    PyObject *line = current_line(), *kind = arguments[0];
+    int failed = !line;
+    for (Py_ssize_t i = 2; i < count && !failed; i++) {
         PyObject *given = arguments[i];
-        if (given == Py_None || PyFloat_CheckExact(given) || PyLong_CheckExact(given) || !is_true(given, requires_grad_name))
-            continue; /* numbers are asked for no attribute: an exception takes longer than the rest */
-        if (!line && !(line = current_line()))
-            return NULL;
+        /* Of one input the caller knows it. Numbers are asked for no attribute: an exception takes longer than the rest. */
+        if (count > 3 && (given == Py_None || PyFloat_CheckExact(given) || PyLong_CheckExact(given) ||
+                          !is_true(given, requires_grad_name)))
+            continue;
         if (kind == Py_None)
             kind = is_true(switches, inference_name) ? inference_mode : no_grad;
-        if (put(kind, line, arguments[1], arguments[i])) {
-            Py_DECREF(line);
-            return NULL;
-        }
+        failed = put(kind, line, arguments[1], given);
     }
     Py_XDECREF(line);
+    if (failed)
+        return NULL;
     Py_RETURN_FALSE;
 }
 
@@ -154,8 +170,9 @@ static PyObject *list_cuts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(noth
     for (int i = 0; list && i < CUTS; i++) {
         if (!cuts[i].number)
             continue;
-        PyObject *entry = Py_BuildValue("KOOOOOO", cuts[i].number, cuts[i].kind, cuts[i].line, cuts[i].source,
-                                        cuts[i].result, cuts[i].recorded, cuts[i].leaves ? cuts[i].leaves : Py_None);
+        PyObject *entry = Py_BuildValue("KOOOOO", cuts[i].number, cuts[i].kind, cuts[i].line,
+                                        cuts[i].source ? cuts[i].source : Py_None, cuts[i].result,
+                                        cuts[i].leaves ? cuts[i].leaves : Py_None);
         if (!entry || PyList_Append(list, entry))
             Py_CLEAR(list);
         Py_XDECREF(entry);
@@ -183,8 +200,7 @@ static PyObject *bind_cuts(PyObject *Py_UNUSED(module), PyObject *arguments)
     edge_name = PyUnicode_InternFromString("_edge");
     extra_name = PyUnicode_InternFromString("_extra");
     grad_fn_name = PyUnicode_InternFromString("grad_fn");
-    source_name = PyUnicode_InternFromString("source");
-    if (!no_grad || !inference_mode || !requires_grad_name || !edge_name || !extra_name || !grad_fn_name || !source_name)
+    if (!no_grad || !inference_mode || !requires_grad_name || !edge_name || !extra_name || !grad_fn_name)
         return NULL;
     Py_XSETREF(switches, Py_NewRef(given));
     Py_XSETREF(leaves_of, Py_NewRef(walk));
@@ -193,7 +209,8 @@ static PyObject *bind_cuts(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 PyMethodDef cut_methods[] = {
     {"note_cut", (PyCFunction)(void (*)(void))note_cut, METH_FASTCALL,
-     "note_cut(kind, result, *inputs): note those inputs that require grad; kind None: recording is off. Always False."},
+     "note_cut(kind, result, *inputs): note the one input, or those of several that require grad; kind None: recording is\n"
+     "off. Always False."},
     {"list_cuts", list_cuts, METH_NOARGS, "The fields of modes.cuts.Cut for each, in no order."},
     {"clear_cuts", clear_cuts, METH_NOARGS, "Forget all."},
     {"bind_cuts", bind_cuts, METH_VARARGS,

@@ -49,6 +49,7 @@ extern const KernelEntry resampling_kernels[];
 extern const KernelEntry selection_kernels[];
 extern const KernelEntry view_kernels[];
 
+extern PyMethodDef tensor_methods[];
 PyObject *make_program(PyObject *module, PyObject *arguments);
 PyObject *can_multiply(PyObject *module, PyObject *arguments);
 
@@ -373,7 +374,8 @@ PyMODINIT_FUNC PyInit_kernels(void)
     if (PyType_Ready(&KernelType) || prepare_methods())
         return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods)))
+    if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods) ||
+                   PyModule_AddFunctions(module, pass_methods) || PyModule_AddFunctions(module, tensor_methods)))
         Py_CLEAR(module);
     return module;
 }

@@ -47,6 +47,9 @@ static PyObject *line_type, *path_type, *is_hidden; /* given by graph/source_lin
 static PyObject *source_name;
 static Py_ssize_t source_offset;                  /* of the slot in a node; 0 where nodes are compiled classes */
 static Py_ssize_t value_offset, lines_offset;     /* of the slots of a VersionCounter */
+static PyObject *counter_type, *count_other;      /* VersionCounter, and who counts where the class is another one */
+static PyObject *bump_other, *mirrors;            /* given by graph/history.py: for what is not plain; mirrors to tell */
+static PyObject *counter_name, *one;
 
 static struct { PyObject *code; int hidden; } codes[CODES];
 static struct { PyObject *code, *path, *line; int offset; } lines[LINES];
@@ -156,6 +159,11 @@ static PyObject *source_line(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(no
     return lines_wanted() ? current_line() : Py_NewRef(Py_None);
 }
 
+unsigned long long recorded_by_this_thread(void)
+{
+    return recorded_nodes;
+}
+
 static PyObject *next_sequence_nr(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
     return PyLong_FromUnsignedLongLong(recorded_nodes++);
@@ -200,7 +208,8 @@ static PyObject *with_current_line(PyObject *noted)
     if (!line)
         return NULL;
     PyObject *list = noted && PyList_CheckExact(noted) ? Py_NewRef(noted) : PyList_New(0);
-    if (list && (PyList_Append(list, line) || (PyList_GET_SIZE(list) > 2 * WRITES_KEPT &&
+    /* At most half more than is kept: a list that is cut to less than half of its memory gives memory back. */
+    if (list && (PyList_Append(list, line) || (PyList_GET_SIZE(list) > WRITES_KEPT + WRITES_KEPT / 2 &&
                                                PyList_SetSlice(list, 0, PyList_GET_SIZE(list) - WRITES_KEPT, NULL))))
         Py_CLEAR(list);
     Py_DECREF(line);
@@ -212,21 +221,41 @@ static PyObject *note_write(PyObject *Py_UNUSED(module), PyObject *noted)
     return with_current_line(noted);
 }
 
-static PyObject *count_write(PyObject *Py_UNUSED(module), PyObject *counter)
+static int count_one(PyObject *counter)
 {
     PyObject **value = (PyObject **)((char *)counter + value_offset);
     PyObject **noted = (PyObject **)((char *)counter + lines_offset);
-    PyObject *one = PyLong_FromLong(1);
-    PyObject *next = one && *value ? PyNumber_Add(*value, one) : NULL;
-    Py_XDECREF(one);
-    if (!next)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_AttributeError, "value");
+    PyObject *next = *value ? PyNumber_Add(*value, one) : NULL;
+    if (!next) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_AttributeError, "value");
+        return -1;
+    }
     Py_SETREF(*value, next);
     PyObject *list = with_current_line(*noted);
     if (!list)
-        return NULL;
+        return -1;
     Py_XSETREF(*noted, list);
-    Py_RETURN_NONE;
+    return 0;
+}
+
+static PyObject *count_write(PyObject *Py_UNUSED(module), PyObject *counter)
+{
+    if ((PyObject *)Py_TYPE(counter) != counter_type)
+        return PyObject_CallOneArg(count_other, counter);
+    return count_one(counter) ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *bump_version(PyObject *Py_UNUSED(module), PyObject *tensor)
+{
+    PyObject *counter = PyObject_GetAttr(tensor, counter_name);
+    if (!counter)
+        return NULL;
+    PyObject *done = (PyObject *)Py_TYPE(counter) != counter_type || PyDict_GET_SIZE(mirrors) > 0
+        ? PyObject_CallOneArg(bump_other, tensor)
+        : count_one(counter) ? NULL : Py_NewRef(Py_None);
+    Py_DECREF(counter);
+    return done;
 }
 
 static PyObject *enter_module(PyObject *Py_UNUSED(module), PyObject *entered)
@@ -321,11 +350,32 @@ static PyObject *bind_node(PyObject *Py_UNUSED(module), PyObject *node_class)
     Py_RETURN_NONE;
 }
 
-static PyObject *bind_counter(PyObject *Py_UNUSED(module), PyObject *counter_class)
+/* Whether the functions that write to the slots of the class serve it. */
+static PyObject *bind_counter(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    value_offset = offset_of(counter_class, "value");
-    lines_offset = offset_of(counter_class, "lines");
-    return PyErr_Occurred() ? NULL : PyBool_FromLong(value_offset > 0 && lines_offset > 0);
+    PyObject *class, *others;
+    if (!PyArg_ParseTuple(arguments, "OO", &class, &others))
+        return NULL;
+    value_offset = offset_of(class, "value");
+    lines_offset = offset_of(class, "lines");
+    one = PyLong_FromLong(1);
+    if (value_offset < 0 || lines_offset < 0 || !one)
+        return NULL;
+    Py_XSETREF(counter_type, Py_NewRef(class));
+    Py_XSETREF(count_other, Py_NewRef(others));
+    return PyBool_FromLong(value_offset > 0 && lines_offset > 0);
+}
+
+static PyObject *bind_bump(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *others, *living;
+    if (!PyArg_ParseTuple(arguments, "OO!", &others, &PyDict_Type, &living))
+        return NULL;
+    if (!(counter_name = PyUnicode_InternFromString("_counter")))
+        return NULL;
+    Py_XSETREF(bump_other, Py_NewRef(others));
+    Py_XSETREF(mirrors, Py_NewRef(living));
+    return PyBool_FromLong(value_offset > 0 && lines_offset > 0);
 }
 
 PyMethodDef source_line_methods[] = {
@@ -343,7 +393,10 @@ PyMethodDef source_line_methods[] = {
     {"source_lines_wanted", source_lines_wanted, METH_NOARGS, "Whether this thread notes source lines."},
     {"bind_source_lines", bind_source_lines, METH_VARARGS,
      "bind_source_lines(SourceLine, ModulePath, is_hidden): whether reading frames is cheap in this Python."},
-    {"bind_counter", bind_counter, METH_O, "bind_counter(VersionCounter): whether count_write serves the class."},
+    {"bump_version", bump_version, METH_O, "bump_version(tensor): one more write of the tensor's memory, and its line."},
+    {"bind_counter", bind_counter, METH_VARARGS,
+     "bind_counter(VersionCounter, count_other): whether count_write serves the class."},
+    {"bind_bump", bind_bump, METH_VARARGS, "bind_bump(bump_other, mirrors): whether bump_version serves tensors."},
     {"bind_node", bind_node, METH_O, "bind_node(Node): the class whose instances have a slot `source`."},
     {NULL},
 };

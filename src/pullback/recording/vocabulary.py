@@ -52,6 +52,7 @@ from pullback.tensor.arguments import (
 from pullback.tensor.autograd_extra import MULTI_OUTPUT
 from pullback.tensor.foreign_arguments import is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.tensor.tensor_base import new
 from pullback.typing import Scalar
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "metadata_of",
     "native",
     "ndarray",
+    "new",
     "new_node",
     "new_tensor",
     "next_sequence_nr",

@@ -26,6 +26,7 @@ from pullback.modes.interception import (
 )
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
+from pullback.native import extension
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
@@ -426,11 +427,11 @@ class Tensor(TensorBase):
 
     def detach(self) -> Tensor:
         """An alias that shares memory and version counter but has no history."""
-        alias = new_tensor(self._array)
-        if self._counter is None:
-            self._counter = VersionCounter()
-        alias._counter = self._counter
-        alias._made_in = self._made_in
+        alias = _new_alias(self)
+        counter = self._counter
+        if counter is None:
+            counter = self._counter = VersionCounter()
+        alias._counter = counter
         if self._extra is not None:
             alias._share_kind(self)
         if self._requires_grad:
@@ -462,8 +463,7 @@ class Tensor(TensorBase):
     @property
     def data(self) -> Tensor:
         """An alias with its own version counter: changes through it are not noticed by backward."""
-        alias = new_tensor(self._array)
-        alias._made_in = self._made_in
+        alias = _new_alias(self)
         if self._extra is not None:
             alias._share_kind(self)
         if self._requires_grad:
@@ -617,13 +617,27 @@ def _shown_detached(tensor: Tensor, alias: Tensor) -> Tensor:
     return shown
 
 
-def new_tensor(array: Array) -> Tensor:
-    """A Tensor around `array`, without history."""
+def _new_tensor(array: Array) -> Tensor:
     tensor: Tensor = TensorBase.__new__(Tensor)
     tensor._array = array
     if process.changed:
         tensor._made_in = switches.transform
     return tensor
+
+
+def _new_alias_of(source: Tensor) -> Tensor:
+    alias: Tensor = TensorBase.__new__(Tensor)
+    alias._array = source._array
+    alias._made_in = source._made_in
+    return alias
+
+
+IS_BOUND: bool = hasattr(extension, "bind_tensor") and extension.bind_tensor(Tensor, process, switches)
+"""Whether native/tensors.c makes tensors: it was built, and they are no compiled classes."""
+new_tensor: Callable[[Array], Tensor] = extension.new_tensor if IS_BOUND else _new_tensor
+"""A Tensor around an array, without history."""
+_new_alias: Callable[[Tensor], Tensor] = extension.new_alias if IS_BOUND else _new_alias_of
+"""A Tensor around the array of another, made where that one was."""
 
 
 def wrap_dim(dim: int, ndim: int) -> int:

@@ -9,9 +9,10 @@ counter at once.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
-from pullback.modes.source_lines import note_write
+from pullback.modes.source_lines import note_write, notes
 from pullback.modes.switches import switches
 
 
@@ -41,6 +42,21 @@ class VersionCounter:
     def live_views(self) -> list[Any]:
         """The views that still exist."""
         return [view for ref in self.views or () if (view := ref()) is not None]
+
+
+def count_write_slowly(counter: VersionCounter) -> None:
+    """`count_write` in Python, for where it was not built and for the counters of derived classes."""
+    counter.value += 1
+    counter.lines = note_write(counter.lines)
+
+
+def _bound_count_write() -> Any:
+    is_built = hasattr(notes, "bump_version") and notes.bind_counter(VersionCounter, count_write_slowly)
+    return notes.count_write if is_built else None
+
+
+count_write: Callable[[VersionCounter], None] = _bound_count_write() or count_write_slowly
+"""Count a write of a tensor's memory, and note its line."""
 
 
 class InferenceVersion(VersionCounter):
