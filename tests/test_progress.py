@@ -116,3 +116,29 @@ def test_an_error_takes_the_line_away_too(capsys: pytest.CaptureFixture[str]) ->
 def test_long_work_says_how_far_it_is(words: str, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run(pullback.linspace(0, 1, 5, dtype=pullback.float64).requires_grad_())
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_call_that_is_compiled_shows_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    def slow_step(x: Any) -> Any:
+        time.sleep(0.5)
+        return x * 2
+
+    pullback.compile(slow_step)(pullback.ones(2))
+    written = capsys.readouterr().err
+    assert "\rcompiling slow_step 0 s " in written
+    assert written.endswith("\r")
+
+
+def test_a_call_that_is_compiled_shows_nothing_where_nobody_looks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULLBACK_PROGRESS", "0")
+    monkeypatch.setattr(progress, "DELAY", -1.0)
+
+    def slow_step(x: Any) -> Any:
+        time.sleep(0.5)
+        return x * 2
+
+    pullback.compile(slow_step)(pullback.ones(2))
+    assert capsys.readouterr().err == ""

@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-__all__ = ["Line", "is_watched", "track"]
+__all__ = ["Line", "is_watched", "track", "waiting"]
 
 Item = TypeVar("Item")
 DELAY = 1.0
@@ -36,6 +37,38 @@ def track(items: Iterable[Item], total: int, words: str) -> Iterable[Item]:
     if total < 2 or _shown.now or not is_watched():
         return items
     return _tracked(items, total, words)
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Show that work goes on whose length nobody knows, and for how long.
+
+    >>> with waiting("thinking"):
+    ...     answer = 6 * 7
+    """
+    if _shown.now or not is_watched():
+        yield
+        return
+    done = threading.Event()
+    clock = threading.Thread(target=_show_time, args=(words, done), daemon=True)
+    _shown.now = True
+    clock.start()
+    try:
+        yield
+    finally:
+        _shown.now = False
+        done.set()
+        clock.join()
+
+
+def _show_time(words: str, done: threading.Event) -> None:
+    if done.wait(DELAY):
+        return
+    bar = _bar(0, words, 0)
+    bar.start_t -= max(DELAY, 0.0)
+    while not done.wait(0.2):
+        bar.update(0)
+    bar.close()
 
 
 def is_watched() -> bool:
@@ -73,7 +106,8 @@ def _bar(total: int, words: str, done: int) -> Any:
         tqdm = importlib.import_module("tqdm.auto").tqdm
     except ImportError:
         return Line(total, words, done)
-    return tqdm(total=total, desc=words, initial=done, leave=False)
+    form = {} if total else {"bar_format": "{desc} {elapsed}"}
+    return tqdm(total=total or None, desc=words, initial=done, leave=False, **form)
 
 
 class Line:
@@ -81,7 +115,7 @@ class Line:
 
     def __init__(self, total: int, words: str, done: int = 0) -> None:
         self._total, self._words, self._done = total, words, done
-        self._started, self._drawn = time.monotonic(), -1.0
+        self.start_t, self._drawn = time.monotonic(), -1.0  # tqdm's name
         self._first = done
 
     def update(self, count: int) -> None:
@@ -90,11 +124,13 @@ class Line:
         now = time.monotonic()
         if now - self._drawn >= 0.1:
             self._drawn = now
-            sys.stderr.write(f"\r{self.text(now - self._started)}")
+            sys.stderr.write(f"\r{self.text(now - self.start_t)}")
             sys.stderr.flush()
 
     def text(self, elapsed: float) -> str:
-        """The line after this many seconds."""
+        """The line after this many seconds; without a total it tells the seconds alone."""
+        if not self._total:
+            return f"{self._words} {elapsed:.0f} s "
         share = self._done / max(self._total, 1)
         filled = int(24 * share)
         pace = elapsed / max(self._done - self._first, 1)
@@ -104,5 +140,5 @@ class Line:
     def close(self) -> None:
         """Take the line away."""
         if self._drawn >= 0:
-            sys.stderr.write(f"\r{' ' * len(self.text(0.0))}\r")
+            sys.stderr.write(f"\r{' ' * len(self.text(1e6))}\r")
             sys.stderr.flush()

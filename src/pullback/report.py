@@ -81,6 +81,16 @@ class Report:
         )
 
 
+def lines_html(text: str) -> str:
+    """Text whose first line says it and whose further lines explain it, as HTML.
+
+    >>> lines_html("w: detach() cut it off\\n  at train.py:3")
+    '<div><p><b>w: detach() cut it off</b></p><p>at train.py:3</p></div>'
+    """
+    first, *others = [html.escape(line.strip()) for line in text.splitlines()]
+    return f"<div><p><b>{first}</b></p>{''.join(f'<p>{line}</p>' for line in others)}</div>"
+
+
 def cell_text(column: str, value: Any) -> str:
     """One value as it is shown: bytes and seconds with a unit, shares in percent."""
     if value is None:

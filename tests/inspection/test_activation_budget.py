@@ -97,7 +97,15 @@ def test_gradients_are_the_same_from_disk(make: Any, tmp_path: Path) -> None:
 
 
 def peaks(model: Any, x: Any, block: Any) -> tuple[int, int, int]:
-    """Bytes held after forward, the peak of forward, and that of backward."""
+    """Bytes held after forward, the peak of forward, and that of backward: the least of two runs.
+
+    A table of the interpreter that grows meanwhile (that of interned names: two megabytes at once) does so in one of them.
+    """
+    first, second = _peaks(model, x, block), _peaks(model, x, block)
+    return min(first[0], second[0]), min(first[1], second[1]), min(first[2], second[2])
+
+
+def _peaks(model: Any, x: Any, block: Any) -> tuple[int, int, int]:
     gc.collect()
     tracemalloc.start()
     try:

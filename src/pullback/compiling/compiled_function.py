@@ -37,6 +37,7 @@ from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.module_hooks import GlobalHooks
+from pullback.progress import waiting
 from pullback.tensor.tensor import TensorBase
 
 ATTEMPTS = 6
@@ -151,7 +152,8 @@ class CompiledFunction:
             return entry.run(leaves, args, kwargs)
         if current_recorder() is not None:
             return self.function(*args, **kwargs)
-        return self._record(kind, leaves, args, kwargs)
+        with waiting(f"compiling {_told_name(self.function)}"):
+            return self._record(kind, leaves, args, kwargs)
 
     def _key(self, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
         """What tells kinds of calls apart; None for a call that is never compiled."""
@@ -340,6 +342,13 @@ def _has_hooks(module: Module) -> bool:
     own = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
     everywhere = (GlobalHooks.forward, GlobalHooks.forward_pre, GlobalHooks.backward, GlobalHooks.backward_pre)
     return any(own) or any(everywhere)
+
+
+def _told_name(function: Any) -> str:
+    """A function's name, or the class of the module that it calls."""
+    if getattr(function, "__name__", "__call__") in ("__call__", "forward"):
+        return type(getattr(function, "__self__", function)).__name__
+    return str(function.__name__)
 
 
 _FOLLOWED = ("grad_mode", "inference_mode", "forward_grad")

@@ -88,6 +88,9 @@ class activation_budget(contextlib.ContextDecorator):
         rows = sorted(store.dropped.values(), key=lambda row: -row["dropped_bytes"])
         return Report("Activations dropped and computed again", _COLUMNS, rows, facts)
 
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
     # What each operation of the block goes through.
 
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

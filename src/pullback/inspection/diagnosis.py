@@ -16,6 +16,7 @@ from pullback.graph.saved_tensor import PackedTensor, SavedOutput, forward_name
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
 from pullback.inspection.nodes import acting_node, leaves_behind, nodes_behind, saved_values
 from pullback.kernels.comparison import isfinite
+from pullback.report import lines_html
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -104,6 +105,9 @@ class Diagnosis:
         return "\n".join([*lines, *[f"  or at {line.describe()}" for line in self.others], f"  {self.remedy}"])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return lines_html(str(self))
 
 
 def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:

@@ -14,6 +14,7 @@ from pullback.graph.node import Node
 from pullback.graph.source_lines import SourceLine, source_line_of
 from pullback.inspection.nodes import held_arrays, nodes_behind, saved_values
 from pullback.modes.cuts import Cut, cuts
+from pullback.report import lines_html
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.version_counter import InferenceVersion
 
@@ -132,6 +133,9 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return lines_html(str(self))
+
 
 class Explanations(dict[str, Explanation]):
     """An explanation for each parameter without a gradient, by name."""
@@ -140,6 +144,9 @@ class Explanations(dict[str, Explanation]):
         return "\n".join(map(str, self.values())) or "every parameter has a gradient"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(each._repr_html_() for each in self.values()) or lines_html(str(self))
 
 
 def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Explanations:

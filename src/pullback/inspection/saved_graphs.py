@@ -272,7 +272,7 @@ def _encoded(value: Any, node: Node | None = None, name: str = "") -> Any:
     raise ValueError(f"a value{where} of type {type(value).__name__} cannot be saved")
 
 
-_DTYPES = {known.name: known.numpy_dtype for known in ALL}
+_DTYPES = {known.name: known for known in ALL}
 
 
 class _Reader:
@@ -391,9 +391,9 @@ class _Reader:
         if kind == "ellipsis":
             return Ellipsis
         if kind == "dtype":
-            return _DTYPES[rest[0]]
+            return _DTYPES[rest[0]].numpy_dtype
         if kind == "number":
-            return _DTYPES[rest[1]].type(self._value(rest[0], node, index))
+            return _DTYPES[rest[1]].numpy_dtype.type(self._value(rest[0], node, index))
         if kind == "leaf":
             return self._edge([rest[0], 0], index)[0].variable
         if kind == "tensor":
@@ -429,7 +429,7 @@ class _Reader:
             raise ValueError(
                 "the graph is damaged: the geometry of a view has sizes, strides or an offset that none has"
             )
-        return Geometry(tuple(shape), tuple(strides), offset, _DTYPES[dtype[1]])
+        return Geometry(tuple(shape), tuple(strides), offset, _DTYPES[dtype[1]].numpy_dtype)
 
 
 @functools.cache

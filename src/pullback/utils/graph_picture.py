@@ -68,6 +68,9 @@ class GraphPicture:
         self.boxes.append(box)
         return len(self.boxes) - 1
 
+    def _repr_html_(self) -> str:
+        return svg_text(self)
+
 
 @dataclass(frozen=True)
 class Detail:

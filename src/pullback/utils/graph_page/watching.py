@@ -32,6 +32,9 @@ class BackwardWatch:
         self._stop = contextlib.ExitStack()
         self._thread, self._is_inside = threading.get_ident(), False
 
+    def _repr_html_(self) -> str | None:
+        return None if self.page is None else self.page._repr_html_()
+
     def __enter__(self) -> BackwardWatch:
         importlib.import_module("pullback.nn")  # above this layer; calls of its modules are followed from here on
         self._stop.enter_context(record_source_lines())
