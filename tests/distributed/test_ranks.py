@@ -7,7 +7,7 @@ import pytest
 from tests.distributed.running import names_of, needs_mpi, run_checks
 
 MODULES = {
-    2: ["collectives", "messages", "objects", "differentiable", "data_parallel", "sharing", "sharded"],
+    2: ["collectives", "messages", "objects", "differentiable", "data_parallel", "sharing", "sharded", "devices"],
     3: ["three_ranks"],
 }
 

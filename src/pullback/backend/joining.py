@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.halves import FLOAT32, cast_half
+from pullback.native import by_device
 from pullback.typing import Array, DType
 
 _JOINS: dict[str, Callable[[Array, Array], Array]] = {
@@ -28,6 +29,7 @@ def join_buffers(kind: str, dtype: DType, incoming: Any, own: Any) -> None:
     second[...] = cast_half(result, short)
 
 
+@by_device
 def scaled_into(target: Array, source: Array, factor: float) -> None:
     """Write `source` times `factor` into `target`, in one pass where the dtypes are the same."""
     if source.dtype == target.dtype and source.dtype.kind in "fc":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import empty
+from pullback.backend.array_module import data_address, empty_beside
 from pullback.backend.mirror import after_write, mirrors
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor
@@ -52,13 +52,13 @@ def flat(tensor: Any) -> Array:
 def writable(tensor: Any) -> Array:
     """Flat memory for what is to be written to `tensor`: its own, or memory that `write` copies from."""
     array = tensor._array
-    return array.reshape(-1) if array.flags.c_contiguous else empty((array.size,), array.dtype)
+    return array.reshape(-1) if array.flags.c_contiguous else empty_beside(array, (array.size,), array.dtype)
 
 
 def write(tensor: Any, values: Array) -> None:
     """Put `values` into the tensor; nothing is copied where they are its own memory."""
     array = tensor._array
-    if not (array.flags.c_contiguous and values.__array_interface__["data"] == array.__array_interface__["data"]):
+    if not (array.flags.c_contiguous and data_address(values) == data_address(array)):
         array[...] = values.reshape(array.shape)
     if mirrors:
         after_write(array, tensor._extra.mirror if tensor._extra is not None else None)
@@ -66,7 +66,8 @@ def write(tensor: Any, values: Array) -> None:
 
 def joined(tensors: Sequence[Any]) -> Array:
     """The elements of several tensors of one dtype, one tensor after the other, in new memory."""
-    total = empty((sum(tensor.numel() for tensor in tensors),), tensors[0]._array.dtype)
+    first = tensors[0]._array
+    total = empty_beside(first, (sum(tensor.numel() for tensor in tensors),), first.dtype)
     start = 0
     for tensor in tensors:
         total[start : start + tensor.numel()] = flat(tensor)

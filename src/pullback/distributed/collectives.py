@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from pullback.backend.array_module import empty
+from pullback.backend.array_module import empty_beside
 from pullback.backend.dtype import bool_ as bool_dtype
 from pullback.backend.dtype import scalar_type_name
 from pullback.distributed.buffers import check_tensor, check_tensors, divide, flat, joined, writable, write
@@ -197,7 +197,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
         return None
     members = group_of(group)
     _check_parts("allgather", tensor_list, tensor, members.size(), "output")
-    values, own = empty((tensor.numel() * members.size(),), tensor._array.dtype), flat(tensor)
+    values, own = empty_beside(tensor._array, (tensor.numel() * members.size(),), tensor._array.dtype), flat(tensor)
     return members.start(
         "all_gather", lambda comm: comm.all_gather(values, own), tensors=[tensor],
         finish=lambda: divide(values, tensor_list), result=tensor_list, async_op=async_op,
@@ -265,7 +265,7 @@ def all_gather_coalesced(
         return None
     members = group_of(group)
     own = joined(input_tensor_list)
-    values = empty((own.size * members.size(),), own.dtype)
+    values = empty_beside(own, (own.size * members.size(),), own.dtype)
     return members.start(
         "all_gather_coalesced", lambda comm: comm.all_gather(values, own), tensors=input_tensor_list,
         finish=lambda: divide(values, [tensor for parts in output_tensor_lists for tensor in parts]),
@@ -292,7 +292,7 @@ def gather(
         check_tensors(gather_list, "gather_list")
         _check_parts("gather", gather_list, tensor, members.size(), "output")
     own = flat(tensor)
-    values = empty((tensor.numel() * members.size(),), own.dtype) if receives else None
+    values = empty_beside(own, (tensor.numel() * members.size(),), own.dtype) if receives else None
     return members.start(
         "gather", lambda comm: comm.gather(values, own, root), tensors=[tensor], details=f"to {root}",
         finish=(lambda: divide(values, gather_list)) if receives else None, result=gather_list or [], async_op=async_op,
@@ -407,7 +407,8 @@ def all_to_all(
         if len(parts) != members.size():
             raise RuntimeError(f"all_to_all: tensor lists must have {members.size()} tensors, one for every rank")
     given = joined(input_tensor_list)
-    values = empty((sum(part.numel() for part in output_tensor_list),), output_tensor_list[0]._array.dtype)
+    first = output_tensor_list[0]._array
+    values = empty_beside(first, (sum(part.numel() for part in output_tensor_list),), first.dtype)
     counts = [part.numel() for part in output_tensor_list], [part.numel() for part in input_tensor_list]
     return members.start(
         "all_to_all", lambda comm: comm.all_to_all(values, counts[0], given, counts[1]),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.array_module import empty
-from pullback.backend.array_module import zeros as new_zeros
+from pullback.backend.array_module import empty_beside, zeros_beside
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Array
 
@@ -17,7 +16,7 @@ _DEFAULT_FIRST_BUCKET_BYTES = 1024 * 1024
 
 
 def assign_buckets(parameters: Sequence[Any], order: Sequence[int], limits: Sequence[int]) -> list[list[int]]:
-    """Put parameters, in this order, into buckets of one dtype; `limits` are their bytes, the last for all that follow.
+    """Put parameters, in this order, into buckets of one dtype and device, of `limits` bytes (the last for all that follow).
 
     >>> import pullback
     >>> assign_buckets([pullback.zeros(4), pullback.zeros(4), pullback.zeros(4)], [2, 1, 0], [16, 64])
@@ -28,16 +27,17 @@ def assign_buckets(parameters: Sequence[Any], order: Sequence[int], limits: Sequ
     begun: dict[Any, int] = {}
     for index in order:
         parameter = parameters[index]
-        bucket, used = open_buckets.get(parameter.dtype, ([], 0))
+        kind = parameter.dtype, parameter.device
+        bucket, used = open_buckets.get(kind, ([], 0))
         bucket.append(index)
         used += parameter.numel() * parameter.element_size()
-        limit = limits[min(begun.get(parameter.dtype, 0), len(limits) - 1)]
+        limit = limits[min(begun.get(kind, 0), len(limits) - 1)]
         if used >= limit:
             full.append(bucket)
-            begun[parameter.dtype] = begun.get(parameter.dtype, 0) + 1
-            open_buckets.pop(parameter.dtype, None)
+            begun[kind] = begun.get(kind, 0) + 1
+            open_buckets.pop(kind, None)
         else:
-            open_buckets[parameter.dtype] = (bucket, used)
+            open_buckets[kind] = (bucket, used)
     return full + [bucket for bucket, _ in open_buckets.values()]
 
 
@@ -60,7 +60,8 @@ class Bucket:
         self.missing = len(self.indices)
         self.result = None
         if self.memory is None or not keep:
-            self.memory = empty((self.size,), self.parameters[0]._array.dtype)
+            first = self.parameters[0]._array
+            self.memory = empty_beside(first, (self.size,), first.dtype)
             self._divide()
 
     def view(self, index: int) -> Any:
@@ -73,7 +74,8 @@ class Bucket:
 
     def zeros(self) -> Array:
         """As many zeros: what a rank that has no gradients any more adds."""
-        return new_zeros((self.size,), self.parameters[0]._array.dtype)
+        first = self.parameters[0]._array
+        return zeros_beside(first, (self.size,), first.dtype)
 
     def _divide(self) -> None:
         assert self.memory is not None

@@ -15,7 +15,7 @@ from typing import Any
 
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.joining import join_buffers
-from pullback.distributed.communicator import Communicator, Request
+from pullback.distributed.communicator import Request
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.reduce_operation import RedOpType
 from pullback.typing import Array, DType
@@ -188,7 +188,7 @@ class MpiCommunicator:
         """The same processes, whose messages do not mix with those of this communicator."""
         return MpiCommunicator(self._comm.Dup())
 
-    def subgroup(self, ranks: Sequence[int], number: int) -> Communicator:
+    def subgroup(self, ranks: Sequence[int], number: int) -> MpiCommunicator:
         members = self._comm.Get_group().Incl(list(ranks))
         return MpiCommunicator(self._comm.Create_group(members, number % 32768))
 

@@ -1,7 +1,6 @@
-"""NCCL behind a process group, through CuPy: for tensors on GPUs.
+"""NCCL behind a process group: CuPy's communicator, for arrays on GPUs, one GPU per rank.
 
-Written against CuPy's documentation and not tried by the tests: pullback has no tensors on GPUs so far, and two ranks
-need two GPUs. MPI starts it: it carries NCCL's unique number from rank 0 to the others.
+MPI starts it: it carries NCCL's unique number from rank 0 to the others.
 """
 
 from __future__ import annotations
@@ -71,10 +70,6 @@ class NcclCommunicator:
         """The communicator of all processes."""
         return cls(world.duplicate())
 
-    def duplicate(self) -> Communicator:
-        """The same processes in main memory, for what ranks compare before they begin."""
-        return self._mpi.duplicate()
-
     def _run(self, name: str, *arguments: Any, kept: Sequence[Any]) -> Request:
         cuda = _cuda()
         ready = cuda.Event(disable_timing=True)
@@ -84,24 +79,24 @@ class NcclCommunicator:
         return NcclRequest(self._stream, *kept)
 
     def all_reduce(self, array: Array, op: RedOpType) -> Request:
-        place, kind = array.data.ptr, _kind(array)
+        place, kind = array.raw.data.ptr, _kind(array)
         return self._run("allReduce", place, place, array.size, kind, _OPERATIONS[op.name], kept=[array])
 
     def reduce(self, array: Array, op: RedOpType, root: int) -> Request:
-        place, kind = array.data.ptr, _kind(array)
+        place, kind = array.raw.data.ptr, _kind(array)
         return self._run("reduce", place, place, array.size, kind, _OPERATIONS[op.name], root, kept=[array])
 
     def broadcast(self, array: Array, root: int) -> Request:
-        place = array.data.ptr
+        place = array.raw.data.ptr
         return self._run("broadcast", place, place, array.nbytes, 1, root, kept=[array])
 
     def all_gather(self, output: Array, input: Array) -> Request:
-        return self._run("allGather", input.data.ptr, output.data.ptr, input.nbytes, 1, kept=[output, input])
+        return self._run("allGather", input.raw.data.ptr, output.raw.data.ptr, input.nbytes, 1, kept=[output, input])
 
     def reduce_scatter(self, output: Array, input: Array, op: RedOpType) -> Request:
-        place, kind = input.data.ptr, _kind(input)
+        place, kind = input.raw.data.ptr, _kind(input)
         return self._run(
-            "reduceScatter", place, output.data.ptr, output.size, kind, _OPERATIONS[op.name], kept=[output, input]
+            "reduceScatter", place, output.raw.data.ptr, output.size, kind, _OPERATIONS[op.name], kept=[output, input]
         )
 
     def all_to_all(
@@ -128,21 +123,19 @@ class NcclCommunicator:
         return self.all_to_all(output, received, output[:0] if input is None else input, sent)
 
     def send(self, array: Array, dst: int, tag: int) -> Request:
-        return self._run("send", array.data.ptr, array.nbytes, 1, dst, kept=[array])
+        return self._run("send", array.raw.data.ptr, array.nbytes, 1, dst, kept=[array])
 
     def receive(self, array: Array, src: int | None, tag: int) -> Request:
         if src is None:
             raise ValueError("NCCL receives from a named rank only: pass src")
-        return self._run("recv", array.data.ptr, array.nbytes, 1, src, kept=[array])
+        return self._run("recv", array.raw.data.ptr, array.nbytes, 1, src, kept=[array])
 
     def barrier(self) -> Request:
         self._stream.synchronize()
         return self._mpi.barrier()
 
     def subgroup(self, ranks: Sequence[int], number: int) -> Communicator:
-        members = self._mpi.subgroup(ranks, number)
-        assert isinstance(members, MpiCommunicator)
-        return NcclCommunicator(members)
+        return NcclCommunicator(self._mpi.subgroup(ranks, number))
 
     def free(self) -> None:
         self._comm.destroy()

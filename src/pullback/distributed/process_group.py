@@ -16,6 +16,7 @@ from pullback.backend.array_module import empty
 from pullback.backend.dtype import uint8
 from pullback.creation import tensor as new_bytes
 from pullback.distributed import debug, mpi
+from pullback.distributed.by_device import CommunicatorByDevice
 from pullback.distributed.communicator import Communicator, Request, SoleCommunicator
 from pullback.distributed.environment import find_placement
 from pullback.distributed.errors import DistBackendError
@@ -402,11 +403,12 @@ def _join_others(backend: str, timeout: timedelta, meeting: Meeting | None) -> P
         _end_all_on_failure()
         if backend == "gloo" and world.rank == 0:
             _log.warning("pullback: the backend 'gloo' means MPI here; results are the same to rounding")
-    communicator: Communicator = world.duplicate()
+    on_device: Communicator | None = None
     if backend == "nccl":
         from pullback.distributed import nccl
 
-        communicator = nccl.NcclCommunicator.join(world)
+        on_device = nccl.NcclCommunicator.join(world)
+    communicator = CommunicatorByDevice(world.duplicate(), on_device)
     return ProcessGroup(communicator, range(world.size), backend, timeout, "0", "default_pg", _Registry.shared)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pullback
-from pullback.backend.array_module import as_strided, data_address, element_strides, empty, storage_offset
+from pullback.backend.array_module import as_strided, data_address, element_strides, empty_beside, storage_offset
 from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh
 from pullback.distributed.fsdp.policies import MixedPrecisionPolicy
@@ -125,13 +125,13 @@ class ParameterGroup:
 
     def _gather(self, places: list[Place], dtype: Any) -> None:
         ranks = self._shard_group.size()
-        sent = empty((sum(place.padded for place in places),), dtype.numpy_dtype)
+        sent = empty_beside(places[0].shard._array, (sum(place.padded for place in places),), dtype.numpy_dtype)
         start = 0
         for place in places:
             local = place.shard._array.reshape(-1)
             sent[start : start + local.size] = local
             start += place.padded
-        received = empty((ranks * sent.size,), sent.dtype)
+        received = empty_beside(sent, (ranks * sent.size,), sent.dtype)
         self._shard_group.start(
             "all_gather", lambda comm: comm.all_gather(received, sent), tensors=[new_tensor(sent)], details="parameters"
         )
@@ -210,7 +210,7 @@ class ParameterGroup:
         places = [place for place in self.places if place.grad is not None]
         dtype = self.policy.reduce_dtype or new_tensor(places[0].grad).dtype
         ranks = self._shard_group.size()
-        sent = empty((ranks, sum(place.padded for place in places)), dtype.numpy_dtype)
+        sent = empty_beside(places[0].grad, (ranks, sum(place.padded for place in places)), dtype.numpy_dtype)
         sent[...] = 0
         factor = self._factor()
         start = 0
@@ -222,7 +222,7 @@ class ParameterGroup:
                 sent[rank, start : start + part.size] = part * part.dtype.type(factor)
             start += place.padded
             place.grad = None
-        received = empty((start,), sent.dtype)
+        received = empty_beside(sent, (start,), sent.dtype)
         flat_sent = sent.reshape(-1)
         work = self._shard_group.start(
             "reduce_scatter", lambda comm: comm.reduce_scatter(received, flat_sent, RedOpType.SUM),
@@ -273,7 +273,7 @@ class _Remembered:
     def __init__(self, leaf: Any) -> None:
         self._leaf = leaf
         array = leaf._array
-        leaf._array = as_strided(empty((1,), array.dtype), array.shape, (0,) * array.ndim, 0)
+        leaf._array = as_strided(empty_beside(array, (1,), array.dtype), array.shape, (0,) * array.ndim, 0)
 
     def fits(self, array: Array, requires_grad: bool) -> bool:
         """Whether this memory can become the leaf's."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback
 from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pullback.distributed.process_group import ProcessGroup, get_world_size
@@ -129,9 +128,9 @@ PLAIN.add(DTensor)
 def gather_rows(local: Array, whole: Sequence[int], group: ProcessGroup) -> Tensor:
     """All rows of a tensor whose rows are divided among a group."""
     size = -(-whole[0] // group.size())
-    own = pullback.zeros((size, *whole[1:]), dtype=new_tensor(local).dtype)
+    own = new_tensor(local).new_zeros((size, *whole[1:]))
     own._array[: local.shape[0]] = local
-    result = pullback.empty((size * group.size(), *whole[1:]), dtype=own.dtype)
+    result = own.new_empty((size * group.size(), *whole[1:]))
     collectives.all_gather_into_tensor(result, own, group)
     return result[: whole[0]].clone()
 
