@@ -4,80 +4,8 @@ from typing import NamedTuple
 
 from pullback.tensor.tensor import Tensor
 
-class max(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class min(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class median(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class nanmedian(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class mode(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class kthvalue(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class sort(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class topk(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class cummax(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class cummin(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-class aminmax(NamedTuple):
-    min: Tensor
-    max: Tensor
-
-class frexp(NamedTuple):
-    mantissa: Tensor
-    exponent: Tensor
-
-class histogram(NamedTuple):
-    hist: Tensor
-    bin_edges: Tensor
-
-class histogramdd(NamedTuple):
-    hist: Tensor
-    bin_edges: Tensor
-
-class geqrf(NamedTuple):
-    a: Tensor
-    tau: Tensor
-
 class linalg_cholesky_ex(NamedTuple):
     L: Tensor
-    info: Tensor
-
-class linalg_eig(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-class linalg_eigh(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-class linalg_inv_ex(NamedTuple):
-    inverse: Tensor
     info: Tensor
 
 class linalg_ldl_factor(NamedTuple):
@@ -89,11 +17,14 @@ class linalg_ldl_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-class linalg_lstsq(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
+class linalg_lu_factor(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+class linalg_lu_factor_ex(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
 
 class linalg_lu(NamedTuple):
     P: Tensor
@@ -105,20 +36,6 @@ class lu_unpack(NamedTuple):
     L: Tensor
     U: Tensor
 
-class linalg_lu_factor(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-
-class linalg_lu_factor_ex(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-class _lu_with_info(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
 class linalg_qr(NamedTuple):
     Q: Tensor
     R: Tensor
@@ -126,6 +43,52 @@ class linalg_qr(NamedTuple):
 class qr(NamedTuple):
     Q: Tensor
     R: Tensor
+
+class svd(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+class linalg_svd(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+class geqrf(NamedTuple):
+    a: Tensor
+    tau: Tensor
+
+class linalg_eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class linalg_eigh(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class histogram(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
+class histogramdd(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
+class linalg_inv_ex(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+class frexp(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
+class aminmax(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+class linalg_solve_ex(NamedTuple):
+    result: Tensor
+    info: Tensor
 
 class linalg_slogdet(NamedTuple):
     sign: Tensor
@@ -135,20 +98,57 @@ class slogdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
-class linalg_solve_ex(NamedTuple):
-    result: Tensor
-    info: Tensor
-
-class linalg_svd(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-class svd(NamedTuple):
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
 class triangular_solve(NamedTuple):
     solution: Tensor
     cloned_coefficient: Tensor
+
+class linalg_lstsq(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+class cummax(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class cummin(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class kthvalue(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class max(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class median(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class min(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class mode(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class nanmedian(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class sort(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class topk(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _lu_with_info(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor

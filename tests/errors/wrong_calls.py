@@ -32,31 +32,7 @@ LEFT_OUT = (
 
 DIFFERING: dict[str, str] = {
     **dict.fromkeys(["torch.dsmm(x, 'x')", "torch.spmm(x, 'x')"], "A function of several names bears the one it was called by."),
-    **dict.fromkeys(
-        [f"torch.{name}(x, 'x')" for name in "empty empty_permuted empty_strided ones zeros".split()],
-        "Sizes are read one after the other, whatever their number.",
-    ),
-    **dict.fromkeys(
-        ["torch.eye(x, 'x')", "torch.from_file(x, 'x')", "torch.scalar_tensor('x')"]
-        + [f"torch.{name}_indices(x, 'x')" for name in ("tril", "triu")],
-        "Functions that make tensors of numbers say what they stumbled over.",
-    ),
-    **dict.fromkeys(["torch.relu(x, 'x')", "torch.selu(x, 'x')"], "They take `inplace`, as in torch.nn.functional."),
     "torch.to_dlpack('x')": "The function bears its public name.",
-    "x.pin_memory([1.5])": "No memory is pinned, wherever.",
-    **dict.fromkeys(
-        [f"x.{name}({given})" for name in ("size", "stride") for given in ("'x'", "[1.5]")],
-        "The only argument needs no list of signatures.",
-    ),
-    "x.type([1.5])": "The type is refused as that of `to`.",
-    **dict.fromkeys(
-        [
-            f"x.{name}({given})"
-            for name in "bfloat16 bool byte cdouble cfloat char cpu double float half int long short".split()
-            for given in ("'x'", "[1.5]")
-        ],
-        "They take the memory format by position too.",
-    ),
 }  # fmt: skip
 """The calls that are refused in other words, and why."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 from pullback.backend import array_module
@@ -12,6 +13,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.naming import display_namespace
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
+from pullback.errors import wrong_type
 from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
 from pullback.modes.function_modes import told_to_modes
 from pullback.modes.user_warnings import warn_user
@@ -159,6 +161,8 @@ def from_file(
 ) -> Tensor:
     """A one-dimensional tensor on the contents of a file; changes reach the file only if it is `shared`."""
     usable_device(device)
+    if not isinstance(filename, (str, PathLike)):
+        raise wrong_type("from_file", "filename", 1, "str", filename)
     wanted = dtype_option("from_file", dtype) or default_float()
     return wrap(array_over_file(filename, wanted, size or 0, bool(shared)), requires_grad)
 

@@ -10,7 +10,7 @@ from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values, require_values
 from pullback.creation.options import dtype_option, show_creation, wrap
-from pullback.errors import not_a_bool
+from pullback.errors import not_a_bool, wrong_type
 from pullback.kernels.creation import array_from_values
 from pullback.modes.cuts import note_cut
 from pullback.modes.function_modes import is_told, told_to_modes
@@ -100,4 +100,6 @@ def scalar_tensor(s: Any, *, dtype: Dtype | None = None, **options: Any) -> Tens
     if process.changed and (shown := show_creation(scalar_tensor, (s,), {"dtype": dtype, **options})) is not None:
         return shown
     options.pop("layout", None)
+    if isinstance(s, str):
+        raise wrong_type("scalar_tensor", "s", 1, "Number", s)
     return tensor(s, dtype=from_numpy_dtype(default_float()) if dtype is None else dtype, **options)

@@ -132,6 +132,8 @@ def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:
         )
     for position, n in enumerate(size, 1):
         if not _is_integer(n):
+            if position == 1 and len(size) > 1:
+                raise TypeError(f"{function}() takes 1 positional argument but {len(size)} were given")
             raise TypeError(
                 f"{function}(): argument 'size' failed to unpack the object at pos {position} with error \"type "
                 "must be "

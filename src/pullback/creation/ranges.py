@@ -122,12 +122,19 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     for name, size in (("n", n), ("m", m)):
         if size is None:
             continue
-        if not hasattr(size, "__index__"):
-            raise TypeError(f"eye(): argument '{name}' (position 1) must be int, not {type(size).__name__}")
+        if not _is_whole(size):
+            if m is None:
+                raise wrong_type("eye", "n", 1, "int", n)
+            raise no_signature_fits("eye", [type(value).__name__ for value in (n, m)])
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     wanted = dtype_option("eye", dtype, options.get("out")) or default_float()
     return finish("eye", allocated(eye_array, as_int(n), None if m is None else as_int(m), wanted), options)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether `value` is a whole number: a tensor may be one, if it has one element."""
+    return hasattr(value, "__index__") and (not isinstance(value, Tensor) or value._array.size == 1)
 
 
 @told_to_modes
@@ -144,7 +151,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **o
 
 def _triangle(function: str, row: int, col: int, offset: int, dtype: Any, options: dict[str, Any]) -> Tensor:
     for position, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset)), 1):
-        if not hasattr(size, "__index__"):
+        if not _is_whole(size):
             raise wrong_type(function, name, position, "int", size)
         if size < 0 and name != "offset":
             raise RuntimeError(f"{name} must be non-negative, got{size}")

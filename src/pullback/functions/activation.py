@@ -25,16 +25,6 @@ def _apply(function: Callable[..., Any], inplace: bool, input: Tensor, *args: An
     return in_place(function, input, *args) if inplace else function(input, *args)
 
 
-method_relu = declare(bare=True)(G.relu)
-
-
-def relu(input: Tensor, inplace: bool = False) -> Any:
-    """Positive elements as they are, zero for the rest."""
-    if process.modes and is_told(by_itself=True):
-        return ask_foreign(relu, (input, inplace))
-    return G.relu_(input) if inplace else G.relu(input)
-
-
 @declare(asks=True)
 def functional_relu(input: Tensor, inplace: bool = False) -> Any:
     """As `relu`, under the name of torch.nn.functional."""
@@ -110,9 +100,17 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Any:
 
 
 @declare(functional=True)
-def selu(input: Tensor, inplace: bool = False) -> Any:
+def selu(input: Tensor) -> Any:
     """ELU with the two constants that keep activations normalised."""
+    return G.elu(input, _SELU_ALPHA, _SELU_SCALE)
+
+
+def functional_selu(input: Tensor, inplace: bool = False) -> Any:
+    """As `selu`, in place if that is wanted, under the name of torch.nn.functional."""
     return _apply(G.elu, inplace, input, _SELU_ALPHA, _SELU_SCALE)
+
+
+functional_selu.__name__ = "selu"
 
 
 @declare(functional=True)

@@ -44,6 +44,7 @@ from pullback.tensor.tensor import Tensor
 
 _type = builtins.type
 """Python's own: a function of this module has the name."""
+_DTYPE = dtype  # `type` has a parameter of this name
 
 
 @declare(bare=True, without_gradient=True)
@@ -186,10 +187,10 @@ def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) 
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found
-    elif isinstance(dtype, (builtins.int, builtins.float)):
-        raise TypeError("dtype must be a type, str, or dtype object")
     elif isinstance(dtype, builtins.type):
         dtype = _dtype_of_type(dtype)
+    elif not isinstance(dtype, _DTYPE):
+        raise TypeError("dtype must be a type, str, or dtype object")
     return to(input, dtype)
 
 
@@ -215,7 +216,7 @@ def dequantize(input: Tensor) -> Tensor:
 
 
 @declare(bare=True)
-def method_cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+def method_cpu(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor on the CPU."""
     return to(input, "cpu") if input.device.type != "cpu" else input
 
@@ -234,71 +235,71 @@ def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
 
 
 @declare(bare=True)
-def double(input: Tensor, memory_format: Any = None) -> Tensor:
+def double(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float64."""
     return _cast(input, float64, memory_format)
 
 
 @declare(bare=True)
-def float(input: Tensor, memory_format: Any = None) -> Tensor:
+def float(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float32."""
     return _cast(input, float32, memory_format)
 
 
 @declare(bare=True)
-def half(input: Tensor, memory_format: Any = None) -> Tensor:
+def half(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float16."""
     return _cast(input, float16, memory_format)
 
 
-def method_bfloat16(input: Tensor, memory_format: Any = None) -> Tensor:
+def method_bfloat16(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as bfloat16."""
     return _cast(input, bfloat16, memory_format)
 
 
 @declare(bare=True)
-def long(input: Tensor, memory_format: Any = None) -> Tensor:
+def long(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int64."""
     return _cast(input, int64, memory_format)
 
 
 @declare(bare=True)
-def int(input: Tensor, memory_format: Any = None) -> Tensor:
+def int(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int32."""
     return _cast(input, int32, memory_format)
 
 
-def short(input: Tensor, memory_format: Any = None) -> Tensor:
+def short(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int16."""
     return _cast(input, int16, memory_format)
 
 
-def char(input: Tensor, memory_format: Any = None) -> Tensor:
+def char(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int8."""
     return _cast(input, int8, memory_format)
 
 
-def byte(input: Tensor, memory_format: Any = None) -> Tensor:
+def byte(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as uint8."""
     return _cast(input, uint8, memory_format)
 
 
-def bool(input: Tensor, memory_format: Any = None) -> Tensor:
+def bool(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as bool."""
     return _cast(input, bool_, memory_format)
 
 
-def chalf(input: Tensor, memory_format: Any = None) -> Tensor:
+def chalf(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as complex32."""
     return _cast(input, complex32, memory_format)
 
 
-def cfloat(input: Tensor, memory_format: Any = None) -> Tensor:
+def cfloat(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as complex64."""
     return _cast(input, complex64, memory_format)
 
 
-def cdouble(input: Tensor, memory_format: Any = None) -> Tensor:
+def cdouble(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as complex128."""
     return _cast(input, complex128, memory_format)
 

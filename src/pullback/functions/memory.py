@@ -21,6 +21,7 @@ from pullback.backend.array_module import (
     storage_offset,
     zeros,
 )
+from pullback.backend.device import device as Device
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
 from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
@@ -141,6 +142,8 @@ def is_pinned(input: Tensor, device: Any = None) -> bool:
 
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: without a GPU nothing needs pinning."""
+    if device is not None and not isinstance(device, (str, builtins.int, Device)):
+        raise wrong_type("pin_memory", "device", 1, "torch.device", device)
     return input
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "activation": "method_relu relu functional_relu functional_sigmoid functional_tanh silu mish relu6 hardtanh hardsigmoid hardswish elu elu_ selu selu_ celu celu_ leaky_relu threshold threshold_ prelu rrelu rrelu_ tanhshrink softsign",
+    "activation": "functional_relu functional_sigmoid functional_tanh silu mish relu6 hardtanh hardsigmoid hardswish elu elu_ selu functional_selu selu_ celu celu_ leaky_relu threshold threshold_ prelu rrelu rrelu_ tanhshrink softsign",
     "aliases": "subtract subtract_ multiply multiply_ negative negative_ true_divide true_divide_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ arctanh arctanh_ absolute absolute_ fix fix_ greater greater_equal less less_equal not_equal",
     "arithmetic": "reflected_add reflected_mul reflected_sub div div_ divide divide_ rsub reflected_div floor_divide reflected_floor_divide remainder remainder_ reflected_remainder fmod fmod_ positive",
     "bitwise": "reflected_and reflected_or reflected_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift reflected_left_shift reflected_right_shift",

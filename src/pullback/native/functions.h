@@ -1,7 +1,7 @@
 /* Elementary functions of one number, for loops that the compiler vectorises: no calls, no branches, no tables.
  *
  * libm's functions are calls, which stop vectorisation. Each function of float32 is within 1 unit in the last place of the
- * true value (erf within 1.15), those of float64 within 2.5 and most within 1.5 (tests/native/test_functions.py measures
+ * true value, those of float64 within 2.5 and most within 1.5 (tests/native/test_functions.py measures
  * it); all keep NaN, infinities, signed zeros and subnormal numbers. Suffix `f` is float32, none is float64; `exp_of(x)` and
  * its like choose by the type of x, for texts that are compiled once for each. The polynomials are of least greatest error
  * in the result, or interpolated at Chebyshev nodes, which is close to it.
@@ -138,17 +138,7 @@ INLINE double fast_exp_of_negative(double x)
 }
 
 /* exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1) while 2^n is a normal number. What rounding r loses, and all of exp(r) - 1 - r,
- * is added last: 2^n r + (2^n - 1) is exact where it cancels, and elsewhere what it loses is added too. Of float32, `rest` is
- * a small part of x that did not fit into it. */
-INLINE float expm1_of_sumf(float x, float rest)
-{
-    float shifted = x * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
-    float high = x - n * LOG2_HIGHF, r = high - n * LOG2_LOWF, low = ((high - r) - n * LOG2_LOWF) + rest;
-    float power = float_of_bits((bits_of_float(shifted) << 23) + (127u << 23)), less = power - 1.0f;
-    float sum = r * power + less, lost = r * power - (sum - less);
-    return ((exp_remainderf(r) * (r * r) + low) * power + lost) + sum;
-}
-
+ * is added last: 2^n r + (2^n - 1) is exact where it cancels. */
 INLINE double expm1_of_moderate(double x)
 {
     double shifted = x * 1.44269504088896341 + SHIFT, n = shifted - SHIFT;
@@ -315,21 +305,29 @@ INLINE double fast_log1p(double x)
     return x > -1.0 ? (x < (double)INFINITY ? value : x) : x == -1.0 ? -(double)INFINITY : (double)NAN;
 }
 
-/* erf(y) = -(exp(y P(y)) - 1) for y >= 0: one polynomial, and small results keep their digits. */
+/* An odd polynomial near zero; elsewhere 1 - exp(P(y)) = (1 - 2^n) - 2^n (exp(r) - 1), which is rounded once. */
 INLINE float fast_erff(float x)
 {
-    float magnitude = fabsf(x), y = magnitude > 3.92f ? 3.92f : magnitude;
-    float p = 9.256249756e-06f;
-    p = p * y - 1.176411309e-04f;
-    p = p * y + 6.328363439e-04f;
-    p = p * y - 1.667026507e-03f;
-    p = p * y + 1.603950917e-04f;
-    p = p * y + 1.915306444e-02f;
-    p = p * y - 1.027778307e-01f;
-    p = p * y - 6.366193820e-01f;
-    p = p * y - 1.283791716e-01f;
-    float exponent = p * y - y;
-    return copysignf(expm1_of_sumf(exponent, p * y - (exponent + y)), x);
+    float y = fabsf(x), z = y * y;
+    float near = 8.010694000e-05f;
+    near = near * z - 8.052713820e-04f;
+    near = near * z + 5.192625336e-03f;
+    near = near * z - 2.685580030e-02f;
+    near = near * z + 1.128362641e-01f;
+    near = near * z - 3.761262894e-01f;
+    near = near * z + 1.283791661e-01f;
+    float limited = y > 3.92f ? 3.92f : y; /* NaN stays */
+    float p = 1.926534169e-04f;
+    p = p * limited - 3.010976361e-03f;
+    p = p * limited + 2.209830843e-02f;
+    p = p * limited - 1.036646366e-01f;
+    p = p * limited - 6.374865770e-01f;
+    p = p * limited - 1.127494812e+00f;
+    p = p * limited - 2.394620387e-04f;
+    float shifted = p * 1.44269504f + (SHIFTF + 127.0f), n = shifted - (SHIFTF + 127.0f);
+    float r = (p - n * LOG2_HIGHF) - n * LOG2_LOWF, power = float_of_bits(bits_of_float(shifted) << 23);
+    float far = (1.0f - power) - (exp_remainderf(r) * (r * r) + r) * power;
+    return copysignf(y < 0.93f ? near * y + y : far, x);
 }
 
 /* float64: an odd polynomial near zero, here erf(y) / y - 1 of z = y^2; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */

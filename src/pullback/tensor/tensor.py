@@ -16,7 +16,7 @@ from pullback.backend.array_module import element_strides, ndarray, storage_offs
 from pullback.backend.device import CPU, device, device_of
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
-from pullback.errors import captured_modification, refused_call
+from pullback.errors import captured_modification, refused_call, wrong_type
 from pullback.modes.cuts import note_cut
 from pullback.modes.interception import (
     dispatch,
@@ -184,13 +184,13 @@ class Tensor(TensorBase):
             if axis is None:
                 return _new_size(Size, self._array.shape)
             dim = axis
-        return self._array.shape[wrap_dim(dim, self._array.ndim)]
+        return self._array.shape[_dim_of("size", dim, self._array.ndim)]
 
     def stride(self, dim: int | None = None, *, axis: int | None = None) -> Any:
         """The steps between neighbours, in elements."""
         dim = axis if dim is None else dim
         strides = element_strides(self._array)
-        return strides if dim is None else strides[wrap_dim(dim, self._array.ndim)]
+        return strides if dim is None else strides[_dim_of("stride", dim, self._array.ndim)]
 
     def storage_offset(self) -> int:
         """The position of the first element in the storage."""
@@ -648,6 +648,13 @@ def wrap_dim(dim: int, ndim: int) -> int:
     if -limit <= dim < limit:
         return dim + limit if dim < 0 else dim
     return _raise_dim(dim, ndim)
+
+
+def _dim_of(function: str, dim: Any, ndim: int) -> int:
+    """As `wrap_dim`; a function of the one argument is named where that is no number."""
+    if type(dim) is not int and not hasattr(dim, "__index__"):
+        raise wrong_type(function, "dim", 1, "int", dim)
+    return wrap_dim(dim, ndim)
 
 
 def _index_of(dim: Any) -> int:

@@ -22,7 +22,7 @@ _bool: TypeAlias = builtins.bool
 Number: TypeAlias = _int | _float | _bool | builtins.complex
 DeviceLike: TypeAlias = str | _int | _device
 from pullback.tensor.tensor import Tensor as Tensor
-from pullback.functions.activation import celu as celu, celu_ as celu_, elu as elu, elu_ as elu_, functional_sigmoid as _sigmoid, functional_tanh as _tanh, hardsigmoid as hardsigmoid, hardswish as hardswish, hardtanh as hardtanh, leaky_relu as leaky_relu, mish as mish, prelu as prelu, relu as relu, relu6 as relu6, rrelu as rrelu, rrelu_ as rrelu_, selu as selu, selu_ as selu_, silu as silu, softsign as softsign, tanhshrink as tanhshrink, threshold as threshold, threshold_ as threshold_
+from pullback.functions.activation import celu as celu, celu_ as celu_, elu as elu, elu_ as elu_, functional_relu as _relu, functional_sigmoid as _sigmoid, functional_tanh as _tanh, hardsigmoid as hardsigmoid, hardswish as hardswish, hardtanh as hardtanh, leaky_relu as leaky_relu, mish as mish, prelu as prelu, relu6 as relu6, rrelu as rrelu, rrelu_ as rrelu_, selu as selu, selu_ as selu_, silu as silu, softsign as softsign, tanhshrink as tanhshrink, threshold as threshold, threshold_ as threshold_
 from pullback.functions.classification_losses import binary_cross_entropy as binary_cross_entropy, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits, cross_entropy as cross_entropy, multi_margin_loss as multi_margin_loss, multilabel_margin_loss as multilabel_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss, nll_loss as nll_loss, soft_margin_loss as soft_margin_loss
 from pullback.functions.convolutions import conv1d as conv1d, conv2d as conv2d, conv3d as conv3d, conv_tbc as conv_tbc, conv_transpose1d as conv_transpose1d, conv_transpose2d as conv_transpose2d, conv_transpose3d as conv_transpose3d
 from pullback.functions.ctc import ctc_loss as ctc_loss
@@ -51,5 +51,6 @@ from pullback.nn.functional.pooling import lp_pool1d as lp_pool1d, lp_pool2d as 
 from pullback.nn.functional.pooling_to_size import adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d, adaptive_max_pool1d as adaptive_max_pool1d, adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices, adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices, adaptive_max_pool3d as adaptive_max_pool3d, adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices, fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices, fractional_max_pool3d as fractional_max_pool3d, fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices, max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from pullback.nn.functional.sampling import gumbel_softmax as gumbel_softmax
 
+relu = _relu
 sigmoid = _sigmoid
 tanh = _tanh
