@@ -17,6 +17,18 @@ def attention_fused(
     return wrt(query=parts[0], key=parts[1], value=parts[2])
 
 
+@general(
+    node="ScaledDotProductFlashAttentionForCpuBackward0", outputs=("result", "logsumexp"), differentiable=(True, False),
+    out=False, autocast="lower", profiled="scaled_dot_product_attention",
+)  # fmt: skip
+def attention_grouped(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, is_causal: bool, scale: float, *,
+    result: Tensor, logsumexp: Tensor,
+) -> Pullback:  # fmt: skip
+    parts = F.attention_grouped_back(grad, query, key, value, attn_mask, is_causal, scale, result, logsumexp)
+    return wrt(query=parts[0], key=parts[1], value=parts[2])
+
+
 @non_differentiable(out=False)
 def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor, is_causal: bool) -> None: ...
 

@@ -52,7 +52,15 @@ def native_group_norm(
     return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
-@general(node="MulBackward0", out=False, profiled="rms_norm")
+@general(node="MulBackward0", out=False, fused="rms_norm_node", profiled="rms_norm")
 def rms_norm_fused(grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None) -> Pullback:
+    pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
+    return wrt(input=pair[0], weight=pair[1])
+
+
+@general(node="ToCopyBackward0", out=False, fused="rms_norm_node", public="rms_norm", profiled="rms_norm")
+def rms_norm_rounded(
+    grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None
+) -> Pullback:
     pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
     return wrt(input=pair[0], weight=pair[1])

@@ -16,6 +16,11 @@ def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullbac
     return wrt(input=F.softmax_grad(grad, result, dim))
 
 
+@self_adjoint(aten="_safe_softmax(input, dim)", out=False)
+def safe_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
+    return wrt(input=F.softmax_grad(grad, result, dim))
+
+
 @general(
     aten="_log_softmax(input, dim, False)",
     backward="_log_softmax_backward_data(grad, result, dim, result.dtype)",

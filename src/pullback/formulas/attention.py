@@ -22,3 +22,17 @@ def attention_back(
     to_scores = F.softmax_grad(F.matmul(grad, F.transpose(value, 2, 3)), weights, 3)
     scaled = F.mul(to_scores, scale)
     return F.matmul(scaled, key), F.matmul(F.transpose(scaled, 2, 3), query), to_value
+
+
+def attention_grouped_back(
+    grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float, result: Any,
+    logsumexp: Any,
+) -> Any:  # fmt: skip
+    """The gradients of attention in which several heads of the query share a head of key and value."""
+    batch, own, length, width = key.shape
+    apart = (batch, own, query.shape[1] // own, length, width)
+    keys, values = (
+        F.reshape(F.expand(F.unsqueeze(t, 2), apart), (batch, query.shape[1], length, width)) for t in (key, value)
+    )
+    first, second, third = attention_back(grad, query, keys, values, attn_mask, is_causal, scale, result, logsumexp)
+    return first, F.sum(F.reshape(second, apart), (2,)), F.sum(F.reshape(third, apart), (2,))

@@ -1,25 +1,32 @@
 """einsum: sums of products by index notation, composed of views, sums and batched matrix products.
 
 A label is a number: 0 to 51 for A-Z and a-z, from 52 on for the dimensions that an ellipsis covers. Which operations to call
-follows from the labels and the shapes alone, so it is found once for each and kept as a program.
+follows from the labels and the shapes alone, so it is found once for each and kept as a program: PyTorch's steps. A plain
+product of two operands runs as one operation, which shows those steps when somebody looks (Note [Fused nodes]).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import pullback.generated as G
 from pullback.errors import wrong_type
 from pullback.facts import declare
+from pullback.graph.fused_node import records_steps
+from pullback.kernels.einstein_products import parts_of
+from pullback.modes.interception import overrides
+from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import Shape
 
 _ELLIPSIS = -1
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FIRST_COVERED = len(_LETTERS)
+_WORTH_IT = 2**16
+"""Multiplications that another order of the operands has to save; fewer take no longer than the steps themselves."""
 
 Labels = tuple[int, ...]
 
@@ -33,7 +40,21 @@ def einsum(*args: Any) -> Tensor:
     tensor([3., 3.])
     """
     operands, inputs, output = _parse_arguments(args)
-    return _program(inputs, output, tuple([operand._array.shape for operand in operands])).run(operands)
+    program = _program(inputs, output, tuple([operand._array.shape for operand in operands]))
+    if program.whole is not None and _may_fuse(operands):
+        function, labels = program.whole
+        return function(*operands, labels)
+    return program.run(operands)
+
+
+def _may_fuse(operands: list[Any]) -> bool:
+    """Whether nobody sees the steps now, and the factors have one dtype. See Note [Fused nodes]."""
+    dtype = operands[0]._array.dtype
+    if any(operand._array.dtype != dtype for operand in operands):
+        return False
+    if not process.changed:
+        return True
+    return not (switches.interceptors or records_steps(*operands) or any(type(t) in overrides.types for t in operands))
 
 
 class _Program:
@@ -41,6 +62,8 @@ class _Program:
 
     def __init__(self, shapes: tuple[Shape, ...]) -> None:
         self.shapes = list(shapes)
+        self.whole: Any = None
+        """The operation that does the same at once, and its labels."""
         self._calls: list[tuple[Any, tuple[int, ...], tuple[Any, ...]]] = []
 
     def call(self, function: Any, places: tuple[int, ...], arguments: tuple[Any, ...], shape: Sequence[int]) -> int:
@@ -66,21 +89,56 @@ def _program(inputs: tuple[Labels, ...], output: Labels | None, shapes: tuple[Sh
     named = [_expand_ellipsis(sub, covered, len(shape)) for sub, shape in zip(inputs, shapes, strict=True)]
     wanted = _output_labels(output, named, covered)
     taken = [_without_repeats(program, place, sub) for place, sub in enumerate(named)]
-    operands, labels = [place for place, _ in taken], [sub for _, sub in taken]
-    _check_sizes([program.shapes[place] for place in operands], labels)
-    while len(operands) > 1:
-        first, second = _cheapest_pair([program.shapes[place] for place in operands], labels, wanted)
-        later = [label for at, sub in enumerate(labels) if at not in (first, second) for label in sub]
-        pair = operands[first], labels[first], operands[second], labels[second]
-        contracted, names = _contract(program, *pair, {*wanted, *later})
-        kept = [at for at in range(len(operands)) if at not in (first, second)]
-        operands = [*[operands[at] for at in kept], contracted]
-        labels = [*[labels[at] for at in kept], names]
-    result, have = _sum_out(program, operands[0], labels[0], set(wanted))
-    order = [have.index(label) for label in wanted]
-    # The operand itself is no result: at least a view of it is.
-    _permuted(program, result, order, always=len(inputs) == 1 and result == operands[0])
+    _check_sizes([program.shapes[place] for place, _ in taken], [sub for _, sub in taken])
+    order = (*wanted, *sorted({label for sub in named for label in sub} - set(wanted)))
+    operands = [_aligned(program, place, sub, order) for place, sub in taken]
+    summed = tuple(range(len(wanted), len(order)))
+    program.whole = _as_one_operation(named, wanted, shapes)
+    if len(operands) == 1:
+        if summed:
+            program.call(G.sum, (operands[0],), (summed,), program.shapes[operands[0]][: len(wanted)])
+        return program
+    for first, second in _order_of_pairs([program.shapes[place] for place in operands], len(wanted)):
+        right = operands.pop(second)
+        later = [program.shapes[place] for at, place in enumerate(operands) if at != first]
+        ended = [d for d in summed if all(shape[d] == 1 for shape in later)]
+        operands[first] = _contract(program, operands[first], right, ended)
+    if summed:
+        shape = program.shapes[operands[0]][: len(wanted)]
+        program.call(G.view, (operands[0],), (shape,), shape)
     return program
+
+
+def _as_one_operation(named: list[Labels], wanted: Labels, shapes: tuple[Shape, ...]) -> Any:
+    """The operation that serves all at once, if there is one, and its labels.
+
+    Every label has to have one size, and to be in two of the operands and the result at least, once in each.
+    """
+    every = [*named, wanted]
+    if len(named) not in (2, 3) or any(len(set(sub)) != len(sub) for sub in named):
+        return None
+    sizes: dict[int, int] = {}
+    for sub, shape in zip(named, shapes, strict=True):
+        if any(sizes.setdefault(label, size) != size for label, size in zip(sub, shape, strict=True)):
+            return None
+    if any(sum(label in sub for sub in every) < 2 for label in sizes):
+        return None
+    *parts, result = ["".join([_as_letter(label) for label in sub]) for sub in every]
+    labels = f"{','.join(parts)}->{result}"
+    if sizes.keys() == set(wanted):
+        return (G.einstein_outer, labels) if len(named) == 2 else None
+    return G.einstein_product if len(named) == 2 else G.einstein_triple, labels
+
+
+def _as_letter(label: int) -> str:
+    """A label as a letter, of the Greek alphabet and those after it where an ellipsis covers the dimension."""
+    return _LETTERS[label] if label < _FIRST_COVERED else chr(0x3B1 + label - _FIRST_COVERED)
+
+
+def einsum_steps(labels: str, *operands: Tensor) -> Any:
+    """A product of operands by labels, in PyTorch's steps."""
+    *inputs, output = [tuple([ord(letter) for letter in part]) for part in parts_of(labels)]
+    return _program(tuple(inputs), output, tuple([operand._array.shape for operand in operands])).run(list(operands))
 
 
 def _parse_arguments(args: tuple[Any, ...]) -> tuple[list[Any], tuple[Labels, ...], Labels | None]:
@@ -207,21 +265,25 @@ def _output_labels(output: Labels | None, labels: list[Labels], covered: int) ->
 
 
 def _without_repeats(program: _Program, place: int, labels: Labels) -> tuple[int, Labels]:
-    """The operand at `place` with the diagonal of the dimensions that have one label."""
-    position = place
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            shape = program.shapes[place]
-            if shape[first] != shape[second]:
-                raise RuntimeError(
-                    f"einsum(): subscript {_LETTERS[label]} is repeated for operand {position} but the sizes don't "
-                    f"match, {shape[second]} != {shape[first]}"
-                )
-            sizes = [*[size for at, size in enumerate(shape) if at not in (first, second)], shape[first]]
-            place = program.call(G.diagonal, (place,), (0, first, second), sizes)
-            labels = (*[other for at, other in enumerate(labels) if at not in (first, second)], label)
+    """The operand at `place` with the diagonal of the dimensions that have one label, where the first of them was."""
+    position, at = place, 0
+    while at < len(labels):
+        label = labels[at]
+        first = labels.index(label)
+        if first == at:
+            at += 1
+            continue
+        shape = program.shapes[place]
+        if shape[first] != shape[at]:
+            raise RuntimeError(
+                f"einsum(): subscript {_LETTERS[label]} is repeated for operand {position} but the sizes don't "
+                f"match, {shape[at]} != {shape[first]}"
+            )
+        rest = [d for d in range(len(shape)) if d not in (first, at)]
+        place = program.call(G.diagonal, (place,), (0, first, at), [*[shape[d] for d in rest], shape[first]])
+        last = len(rest)
+        place = _permuted(program, place, [*range(first), last, *range(first, last)])
+        labels = labels[:at] + labels[at + 1 :]
     return place, labels
 
 
@@ -243,109 +305,93 @@ def _check_sizes(shapes: list[Shape], labels: list[Labels]) -> None:
                 )
 
 
-def _cheapest_pair(shapes: list[Shape], labels: list[Labels], wanted: Labels) -> tuple[int, int]:
-    """The two operands whose product is smallest compared to themselves; the first two of only two."""
+def _order_of_pairs(shapes: list[Shape], kept: int) -> list[tuple[int, int]]:
+    """Which two operands are multiplied at each step: from left to right, unless another order saves much work."""
+    plain, work = _simulated(shapes, kept, lambda remaining: (0, 1))
     if len(shapes) == 2:
-        return 0, 1
-    sizes = [dict(zip(sub, shape, strict=True)) for shape, sub in zip(shapes, labels, strict=True)]
-    best, least = (0, 1), float("inf")
-    for first in range(len(shapes)):
-        for second in range(first + 1, len(shapes)):
-            others = {label for at, sub in enumerate(labels) if at not in (first, second) for label in sub}
-            both = {**sizes[first], **{k: v for k, v in sizes[second].items() if v != 1 or k not in sizes[first]}}
-            kept = 1
-            for label, size in both.items():
-                if label in others or label in wanted:
-                    kept *= size
-            cost = kept - math.prod(shapes[first]) - math.prod(shapes[second])
-            if cost < least:
-                best, least = (first, second), cost
-    return best
+        return plain
+    chosen, less_work = _simulated(shapes, kept, lambda remaining: _smallest_pair(remaining, kept))
+    return chosen if work - less_work > _WORTH_IT else plain
 
 
-def _sum_out(program: _Program, place: int, labels: Labels, needed: set[int]) -> tuple[int, Labels]:
-    """Sum over the dimensions that nothing needs."""
-    dims = tuple([at for at, label in enumerate(labels) if label not in needed])
-    return _without(program, G.sum, place, labels, dims)
+def _simulated(
+    shapes: list[Shape], kept: int, choose: Callable[[list[Shape]], tuple[int, int]]
+) -> tuple[list[tuple[int, int]], int]:
+    """The pairs that `choose` picks one after the other, and how many multiplications they take."""
+    remaining, pairs, work = list(shapes), [], 0
+    while len(remaining) > 1:
+        first, second = choose(remaining)
+        pairs.append((first, second))
+        work += math.prod([max(m, n) for m, n in zip(remaining[first], remaining[second], strict=True)])
+        product = _product_shape(remaining, first, second, kept)
+        del remaining[second]
+        remaining[first] = product
+    return pairs, work
 
 
-def _drop_ones(program: _Program, place: int, labels: Labels, other: Shape, other_labels: Labels) -> tuple[int, Labels]:
-    """Without the dimensions of size 1 that the other operand has in full."""
-    sizes = dict(zip(other_labels, other, strict=True))
-    shape = program.shapes[place]
-    dims = tuple([at for at, label in enumerate(labels) if shape[at] == 1 and sizes.get(label, 1) != 1])
-    return _without(program, G.squeeze_dims, place, labels, dims)
-
-
-def _without(program: _Program, function: Any, place: int, labels: Labels, dims: Shape) -> tuple[int, Labels]:
-    """The operand and its labels after a function that takes these dimensions away."""
-    if not dims:
-        return place, labels
-    kept = [at for at in range(len(labels)) if at not in dims]
-    shape = program.shapes[place]
-    return program.call(function, (place,), (dims,), [shape[at] for at in kept]), tuple([labels[at] for at in kept])
-
-
-def _contract(
-    program: _Program, a: int, a_labels: Labels, b: int, b_labels: Labels, needed: set[int]
-) -> tuple[int, Labels]:
-    """The product of two operands, summed over what nothing else needs."""
-    a_shape, b_shape = program.shapes[a], program.shapes[b]
-    a, a_names = _drop_ones(program, a, a_labels, b_shape, b_labels)
-    b, b_names = _drop_ones(program, b, b_labels, a_shape, a_labels)
-    a, a_labels = _sum_out(program, a, a_names, needed | set(b_names))
-    b, b_labels = _sum_out(program, b, b_names, needed | set(a_names))
-    shared = [label for label in a_labels if label in b_labels]
-    batch = [label for label in shared if label in needed]
-    summed = [label for label in shared if label not in needed]
-    a_only = [label for label in a_labels if label not in shared]
-    b_only = [label for label in b_labels if label not in shared]
-    labels = (*batch, *a_only, *b_only)
-    if not summed:
-        return _multiply_aligned(program, a, a_labels, b, b_labels, labels), labels
-    left = _permuted(program, a, [a_labels.index(label) for label in (*batch, *a_only, *summed)])
-    right = _permuted(program, b, [b_labels.index(label) for label in (*batch, *summed, *b_only)])
-    return _matrix_product(program, left, right, len(batch), len(a_only), len(summed)), labels
-
-
-def _multiply_aligned(program: _Program, a: int, a_labels: Labels, b: int, b_labels: Labels, labels: Labels) -> int:
-    places = _aligned(program, a, a_labels, labels), _aligned(program, b, b_labels, labels)
-    sizes = zip(program.shapes[places[0]], program.shapes[places[1]], strict=True)
-    return program.call(G.mul, places, (), [second if first == 1 else first for first, second in sizes])
-
-
-def _aligned(program: _Program, place: int, labels: Labels, wanted: Labels) -> int:
-    """The dimensions in the order of `wanted`, with size 1 where the operand has none."""
-    place = _permuted(program, place, [labels.index(label) for label in wanted if label in labels])
-    for at, label in enumerate(wanted):
-        if label not in labels:
-            shape = program.shapes[place]
-            place = program.call(G.unsqueeze, (place,), (at,), (*shape[:at], 1, *shape[at:]))
-    return place
-
-
-def _matrix_product(program: _Program, left: int, right: int, batch: int, rows: int, summed: int) -> int:
-    """The operands folded to (batches of) matrices, multiplied and unfolded again."""
-    a, b = program.shapes[left], program.shapes[right]
-    count, height, width = (
-        math.prod(a[batch + rows :]),
-        math.prod(a[batch : batch + rows]),
-        math.prod(b[batch + summed :]),
+def _smallest_pair(shapes: list[Shape], kept: int) -> tuple[int, int]:
+    """The two operands whose product is smallest compared to themselves."""
+    pairs = [(first, second) for first in range(len(shapes)) for second in range(first + 1, len(shapes))]
+    return min(
+        pairs,
+        key=lambda pair: (
+            math.prod(_product_shape(shapes, *pair, kept)) - math.prod(shapes[pair[0]]) - math.prod(shapes[pair[1]])
+        ),
     )
-    batches = (math.prod(a[:batch]),) if batch else ()
-    shapes = (*batches, height, count), (*batches, count, width), (*batches, height, width)
-    folded = _reshaped(program, left, shapes[0]), _reshaped(program, right, shapes[1])
-    product = program.call(G.bmm if batch else G.mm, folded, (), shapes[2])
-    whole = (*a[: batch + rows], *b[batch + summed :])
-    return program.call(G.view, (product,), (whole,), whole)
 
 
-def _reshaped(program: _Program, place: int, shape: Shape) -> int:
-    return place if program.shapes[place] == shape else program.call(G.reshape, (place,), (shape,), shape)
+def _product_shape(shapes: list[Shape], first: int, second: int, kept: int) -> Shape:
+    """The shape of the product of two operands: 1 where the rest does not need a dimension after the first `kept`."""
+    others = [shape for at, shape in enumerate(shapes) if at not in (first, second)]
+    sizes = [n if m == 1 else m for m, n in zip(shapes[first], shapes[second], strict=True)]
+    return tuple([n if d < kept or any(shape[d] != 1 for shape in others) else 1 for d, n in enumerate(sizes)])
 
 
-def _permuted(program: _Program, place: int, dims: list[int], *, always: bool = False) -> int:
-    if not always and dims == list(range(len(dims))):
-        return place
+def _aligned(program: _Program, place: int, labels: Labels, order: Labels) -> int:
+    """The operand with a dimension for every label, in the order of `order`; of size 1 where it has none."""
+    missing = [label for label in order if label not in labels]
+    for _ in missing:
+        shape = program.shapes[place]
+        place = program.call(G.unsqueeze, (place,), (len(shape),), (*shape, 1))
+    have = (*labels, *missing)
+    return _permuted(program, place, [have.index(label) for label in order])
+
+
+def _contract(program: _Program, left: int, right: int, ended: list[int]) -> int:
+    """The product of two aligned operands, summed over the dimensions `ended`, which stay with size 1."""
+    left, alone = _sum_alone(program, left, right, ended)
+    right, _ = _sum_alone(program, right, left, ended)
+    a, b = program.shapes[left], program.shapes[right]
+    summed = [d for d in ended if d not in alone and a[d] != 1 and b[d] != 1]
+    if not summed:
+        sizes = [n if m == 1 else m for m, n in zip(a, b, strict=True)]
+        return program.call(G.mul, (left, right), (), sizes)
+    batches = [d for d in range(len(a)) if d not in summed and a[d] != 1 and b[d] != 1]
+    rows = [d for d in range(len(a)) if d not in summed and a[d] != 1 and b[d] == 1]
+    columns = [d for d in range(len(a)) if d not in (*summed, *batches, *rows)]
+    size, height, count = (math.prod([a[d] for d in dims]) for dims in (batches, rows, summed))
+    width = math.prod([b[d] for d in columns])
+    left = _permuted(program, left, [*batches, *rows, *summed, *columns])
+    left = program.call(G.reshape, (left,), ((size, height, count),), (size, height, count))
+    right = _permuted(program, right, [*batches, *summed, *columns, *rows])
+    right = program.call(G.reshape, (right,), ((size, count, width),), (size, count, width))
+    product = program.call(G.bmm, (left, right), (), (size, height, width))
+    made = [*batches, *rows, *summed, *columns]
+    sizes = tuple([1 if d in summed else b[d] if a[d] == 1 else a[d] for d in made])
+    product = program.call(G.view, (product,), (sizes,), sizes)
+    return _permuted(program, product, [made.index(d) for d in range(len(made))])
+
+
+def _sum_alone(program: _Program, place: int, other: int, ended: list[int]) -> tuple[int, list[int]]:
+    """The operand summed over the dimensions that the other one does not have."""
+    shape = program.shapes[place]
+    dims = [d for d in ended if shape[d] != 1 and program.shapes[other][d] == 1]
+    if not dims:
+        return place, dims
+    sizes = [1 if d in dims else size for d, size in enumerate(shape)]
+    return program.call(G.sum, (place,), (tuple(dims), True), sizes), dims
+
+
+def _permuted(program: _Program, place: int, dims: list[int]) -> int:
     shape = program.shapes[place]
     return program.call(G.permute, (place,), (tuple(dims),), [shape[d] for d in dims])

@@ -20,7 +20,7 @@ FILES = {
     "differentiation": "method_backward",
     "distances": "cdist pdist bilinear",
     "dropouts": "dropout dropout_ feature_dropout feature_dropout_ alpha_dropout alpha_dropout_ feature_alpha_dropout feature_alpha_dropout_ native_dropout",
-    "einstein_sums": "einsum",
+    "einstein_sums": "einsum einsum_steps",
     "embedding_losses": "hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss triplet_margin_with_distance_loss",
     "embeddings": "embedding embedding_renorm_ embedding_bag",
     "exponential": "pow pow_ reflected_pow square square_ float_power float_power_",

@@ -9,7 +9,9 @@ import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.errors import wrong_type
 from pullback.facts import declare
+from pullback.functions import unfused
 from pullback.functions.memory_formats import in_format_of
+from pullback.graph.fused_node import records_steps
 from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable
@@ -60,17 +62,12 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input._array.ndim}")
     _check_normalized_shape(input, shape, weight, None)
     if input.dtype.is_complex:
-        return _complex_rms_norm(input, shape, weight, eps)
+        return unfused.rms_norm_steps(input, shape, weight, eps)
+    if process.changed and records_steps(input, weight):
+        return unfused.rms_norm_steps(input, shape, weight, eps)
+    if input._array.dtype.itemsize == 2:
+        return G.rms_norm_rounded(input, shape, weight, eps)
     return G.rms_norm_fused(input, shape, weight, eps)
-
-
-def _complex_rms_norm(input: Tensor, shape: Shape, weight: Tensor | None, eps: float | None) -> Tensor:
-    """Divide by the root of the mean of squares (not of magnitudes), as PyTorch does."""
-    dims = tuple(range(input._array.ndim - len(shape), input._array.ndim))
-    bound = 2.0**-52 if eps is None else eps
-    scale = G.rsqrt(G.mean(G.mul(input, input), dims, True) + bound)
-    normalized = G.mul(input, scale)
-    return normalized if weight is None else G.mul(normalized, weight)
 
 
 def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, bias: Tensor | None) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import float32
 from pullback.graph.fused_node import stand_in
+from pullback.kernels.einstein_products import parts_of
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
@@ -146,6 +148,49 @@ def _folded_product(input: Tensor, other: Tensor) -> Any:
         return product
     flipped = G.transpose(product, -1, -2)
     return flipped if flipped._array.flags.c_contiguous else G.contiguous_copy(flipped, "C")
+
+
+def einsum_node(node: Any) -> Any:
+    """The steps of a product by labels; of a factor that is gone, dimensions that nothing tells have size 1."""
+    *given, result = parts_of(node.saved_labels)
+    names = ("input", "other", "third")[: len(given)]
+    sizes = dict(zip(result, node.shape, strict=True))
+    for name, labels in zip(names, given, strict=True):
+        saved = None if node.released else getattr(node, f"saved_{name}")
+        if saved is not None:
+            sizes.update(zip(labels, saved._array.shape, strict=True))
+    factors = [
+        stand_in(node, name, place, tuple([sizes.get(label, 1) for label in labels]))
+        for place, (name, labels) in enumerate(zip(names, given, strict=True))
+    ]
+    return einsum_steps(node.saved_labels, *factors)
+
+
+def einsum_steps(labels: str, *operands: Tensor) -> Any:
+    """A product by labels in steps."""
+    from pullback.functions import einstein_sums  # lazy: few programs have it
+
+    return einstein_sums.einsum_steps(labels, *operands)
+
+
+def rms_norm_node(node: Any) -> Any:
+    """The steps of a root mean square norm."""
+    shape = node.saved_normalized_shape
+    input = stand_in(node, "input", 0, node.shape)
+    weight = None if node.saved_weight is None and node.next_edges[1] is None else stand_in(node, "weight", 1, shape)
+    return rms_norm_steps(input, shape, weight, node.saved_eps)
+
+
+def rms_norm_steps(input: Tensor, shape: Shape, weight: Tensor | None, eps: float | None) -> Any:
+    """A root mean square norm in steps; the root of complex numbers is that of their squares, not of magnitudes."""
+    dtype = input._array.dtype
+    dims = tuple(range(input._array.ndim - len(shape), input._array.ndim))
+    values = G.to_dtype(input, float32) if dtype.itemsize == 2 else input
+    bound = 2.0**-23 if values.dtype is float32 else 2.0**-52
+    mean = G.mean(G.pow_scalar(values, 2), dims, True)
+    normalized = G.mul(values, G.rsqrt(G.add_scalar(mean, bound if eps is None else eps)))
+    result = normalized if weight is None else G.mul(normalized, weight)
+    return G.to_dtype(result, dtype) if dtype.itemsize == 2 else result
 
 
 def outer_node(node: Any) -> Any:

@@ -36,7 +36,7 @@ _FAMILIES = {
         AddcdivBackward0 gcd gcd_ lcm lcm_ conjugated ConjugatedNode
     """,
     "attention": """
-        attention_fused AttentionFusedNode attention_bias attention_allowed
+        attention_fused AttentionFusedNode attention_grouped AttentionGroupedNode attention_bias attention_allowed
     """,
     "bitwise": """
         bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift
@@ -69,6 +69,9 @@ _FAMILIES = {
     "distances": """
         cdist_forward CdistForwardNode euclidean_dist EuclideanDistBackward0 pdist_forward PdistForwardNode pair_rows
         largest_share trilinear TrilinearBackward0
+    """,
+    "einstein_products": """
+        einstein_product EinsteinProductNode einstein_outer EinsteinOuterNode einstein_triple EinsteinTripleNode
     """,
     "embedding_bags": """
         embedding_bag_forward EmbeddingBagForwardNode put_rows PutRowsBackward0 take_rows TakeRowsBackward0
@@ -161,6 +164,7 @@ _FAMILIES = {
     "normalization": """
         native_layer_norm NativeLayerNormBackward0 batch_norm_training BatchNormTrainingNode batch_norm_evaluation
         BatchNormEvaluationNode native_group_norm NativeGroupNormBackward0 rms_norm_fused RmsNormFusedNode
+        rms_norm_rounded RmsNormRoundedNode
     """,
     "norms": """
         linalg_vector_norm LinalgVectorNormBackward0 div_or_zero DivOrZeroBackward0 unit_or_zero UnitOrZeroBackward0
@@ -227,7 +231,8 @@ _FAMILIES = {
         view_as_real ViewAsRealBackward0 view_as_complex ViewAsComplexBackward0
     """,
     "softmaxes": """
-        softmax SoftmaxBackward0 log_softmax LogSoftmaxBackward0 logsumexp LogsumexpBackward0
+        softmax SoftmaxBackward0 safe_softmax SafeSoftmaxBackward0 log_softmax LogSoftmaxBackward0 logsumexp
+        LogsumexpBackward0
     """,
     "solvers": """
         linalg_solve_ex LinalgSolveExBackward0 cholesky_solve CholeskySolveBackward0 cholesky_inverse
@@ -273,7 +278,7 @@ _FORMULAS = {
         scaled_by conj conj_number
     """,
     "attention": """
-        attention_back
+        attention_back attention_grouped_back
     """,
     "broadcasting": """
         expand_reduced sum_to sum_to_like
@@ -294,6 +299,9 @@ _FORMULAS = {
     """,
     "distances": """
         cdist_back distance_back pdist_back trilinear_back_first trilinear_back_weight
+    """,
+    "einstein_products": """
+        einstein_product_first einstein_product_second einstein_triple_part
     """,
     "embedding_bags": """
         embedding_bag_back embedding_bag_sample_back

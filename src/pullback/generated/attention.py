@@ -8,6 +8,7 @@ from typing import Any
 from pullback.kernels.attention import (
     attention_allowed as attention_allowed_kernel, attention_back as attention_back_kernel,
     attention_bias as attention_bias_kernel, attention_fused as attention_fused_kernel,
+    attention_grouped as attention_grouped_kernel, attention_grouped_back as attention_grouped_back_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
@@ -113,6 +114,105 @@ def attention_fused(
         node.saved_logsumexp = SavedOutput(logsumexp, 1)
         node.saved_logsumexp_version = 0
     return finish("attention_fused", (result, logsumexp), locals()) if process.finishing else (result, logsumexp)
+
+
+class AttentionGroupedNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "attention_grouped"
+    shown = "ScaledDotProductFlashAttentionForCpuBackward0"
+    tensor_names = ("query", "key", "value", "attn_mask", "result", "logsumexp")
+    value_names = ("is_causal", "scale")
+    output_count = 2
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            return apply_rarely(self, grads, edges)
+        grad = grads[0]
+        attn_mask = self.saved_attn_mask
+        if self.saved_attn_mask_version >= 0:
+            if attn_mask._counter is not None and attn_mask._counter.value != self.saved_attn_mask_version:
+                raise_stale(self, "attn_mask")
+            attn_mask = attn_mask._array
+        key = self.saved_key
+        if key._counter is not None and key._counter.value != self.saved_key_version:
+            raise_stale(self, "key")
+        key = key._array
+        logsumexp = self.saved_logsumexp
+        if logsumexp._counter is not None and logsumexp._counter.value != self.saved_logsumexp_version:
+            raise_stale(self, "logsumexp")
+        logsumexp = logsumexp._array
+        query = self.saved_query
+        if query._counter is not None and query._counter.value != self.saved_query_version:
+            raise_stale(self, "query")
+        query = query._array
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        result = result._array
+        value = self.saved_value
+        if value._counter is not None and value._counter.value != self.saved_value_version:
+            raise_stale(self, "value")
+        value = value._array
+        parts = attention_grouped_back_kernel(
+            grad, query, key, value, attn_mask, self.saved_is_causal, self.saved_scale, result, logsumexp
+        )
+        return (
+            parts[0] if edges[0] is not None else None,
+            parts[1] if edges[1] is not None else None,
+            parts[2] if edges[2] is not None else None,
+        )
+
+
+def attention_grouped(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
+) -> Any:
+    """Attention in which several heads of the query share a head of key and value."""
+    if (
+        process.diverted
+        or not isinstance(query, TensorBase)
+        or not isinstance(key, TensorBase)
+        or not isinstance(value, TensorBase)
+        or (attn_mask is not None and not isinstance(attn_mask, TensorBase))
+        or type(is_causal) is not bool
+    ):
+        if (taken := divert("attention_grouped", (query, key, value, attn_mask, is_causal, scale))) is not PROCEED:
+            return taken
+    try:
+        scale = scale if type(scale) is float or type(scale) in NUMBERS else plain_float(scale)
+        result_value, logsumexp_value = attention_grouped_kernel(
+            query._array, key._array, value._array, None if attn_mask is None else attn_mask._array, is_causal, scale
+        )
+    except Exception as error:
+        raise refuse("attention_grouped", error, locals()) from None
+    result = new_tensor(as_array(result_value))
+    logsumexp = new_tensor(as_array(logsumexp_value))
+    if (query._requires_grad or key._requires_grad or value._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, None, query, key, value)
+    ):
+        node: Any = new_node(AttentionGroupedNode)
+        node.next_edges = (
+            (query._edge or gradient_edge(query)) if query._requires_grad else None,
+            (key._edge or gradient_edge(key)) if key._requires_grad else None,
+            (value._edge or gradient_edge(value)) if value._requires_grad else None,
+        )
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result, logsumexp))
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_query = query
+        node.saved_query_version = query._counter.value if query._counter is not None else 0
+        node.saved_key = key
+        node.saved_key_version = key._counter.value if key._counter is not None else 0
+        node.saved_value = value
+        node.saved_value_version = value._counter.value if value._counter is not None else 0
+        node.saved_attn_mask = attn_mask
+        if attn_mask is not None:
+            node.saved_attn_mask_version = attn_mask._counter.value if attn_mask._counter is not None else 0
+        node.saved_is_causal = is_causal
+        node.saved_scale = scale
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
+        node.saved_logsumexp = SavedOutput(logsumexp, 1)
+        node.saved_logsumexp_version = 0
+    return finish("attention_grouped", (result, logsumexp), locals()) if process.finishing else (result, logsumexp)
 
 
 def attention_bias(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:

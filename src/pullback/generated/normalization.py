@@ -14,6 +14,7 @@ from pullback.kernels.normalization import (
     group_norm_back as group_norm_back_kernel, layer_norm_back as layer_norm_back_kernel,
     native_group_norm as native_group_norm_kernel, native_layer_norm as native_layer_norm_kernel,
     rms_norm_back as rms_norm_back_kernel, rms_norm_fused as rms_norm_fused_kernel,
+    rms_norm_rounded as rms_norm_rounded_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.recording.vocabulary import (
@@ -404,6 +405,7 @@ class RmsNormFusedNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "rms_norm_fused"
     shown = "MulBackward0"
+    fused = "rms_norm_node"
     tensor_names = ("input", "weight")
     value_names = ("normalized_shape", "eps")
 
@@ -461,3 +463,67 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
     return finish("rms_norm_fused", result, (input, normalized_shape, weight, eps)) if process.finishing else result
+
+
+class RmsNormRoundedNode(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "rms_norm_rounded"
+    shown = "ToCopyBackward0"
+    fused = "rms_norm_node"
+    tensor_names = ("input", "weight")
+    value_names = ("normalized_shape", "eps")
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            return apply_rarely(self, grads, edges)
+        grad = grads[0]
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            raise_stale(self, "input")
+        input = input._array
+        weight = self.saved_weight
+        if self.saved_weight_version >= 0:
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            weight = weight._array
+        pair = rms_norm_back_kernel(grad, input, self.saved_normalized_shape, weight, self.saved_eps)
+        return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)
+
+
+def rms_norm_rounded(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps: Any) -> Tensor:
+    """The same in half precision: computed in float32, rounded at the end."""
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or (weight is not None and not isinstance(weight, TensorBase))
+    ):
+        if (taken := divert("rms_norm_rounded", (input, normalized_shape, weight, eps))) is not PROCEED:
+            return taken
+    try:
+        normalized_shape = as_shape(normalized_shape)
+        eps = eps if type(eps) is float or type(eps) in NUMBERS or eps is None else plain_float(eps)
+        computed: Any = rms_norm_rounded_kernel(
+            input._array, normalized_shape, None if weight is None else weight._array, eps
+        )
+    except Exception as error:
+        raise refuse("rms_norm_rounded", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if (input._requires_grad or (weight is not None and weight._requires_grad)) and (
+        not process.changed or switches.records or note_cut(None, result, input, weight)
+    ):
+        node: Any = new_node(RmsNormRoundedNode)
+        node.next_edges = (
+            (input._edge or gradient_edge(input)) if input._requires_grad else None,
+            (weight._edge or gradient_edge(weight)) if (weight is not None and weight._requires_grad) else None,
+        )
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_input = input
+        node.saved_input_version = input._counter.value if input._counter is not None else 0
+        node.saved_weight = weight
+        if weight is not None:
+            node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
+        node.saved_normalized_shape = normalized_shape
+        node.saved_eps = eps
+    return finish("rms_norm_rounded", result, (input, normalized_shape, weight, eps)) if process.finishing else result

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.kernels.softmaxes import (
     log_softmax as log_softmax_kernel, log_softmax_grad as log_softmax_grad_kernel, logsumexp as logsumexp_kernel,
-    softmax as softmax_kernel, softmax_grad as softmax_grad_kernel,
+    safe_softmax as safe_softmax_kernel, softmax as softmax_kernel, softmax_grad as softmax_grad_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.recording.vocabulary import (
@@ -56,6 +56,47 @@ def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
     return finish("softmax", result, (input, dim)) if process.finishing else result
+
+
+class SafeSoftmaxBackward0(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "safe_softmax"
+    tensor_names = ("result",)
+    value_names = ("dim",)
+    fresh = (True,)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released or grads[0].dtype.itemsize == 2:
+            return apply_rarely(self, grads, edges)
+        result = self.saved_result
+        if result._counter is not None and result._counter.value != self.saved_result_version:
+            raise_stale(self, "result")
+        return (softmax_grad_kernel(grads[0], result._array, self.saved_dim),)
+
+
+def safe_softmax(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """A softmax that is zero where all along `dim` is minus infinity."""
+    if axis is not None:
+        dim = axis
+    if process.diverted or not isinstance(input, TensorBase):
+        if (taken := divert("safe_softmax", (input, dim))) is not PROCEED:
+            return taken
+    try:
+        dim = wrap_dim(dim, input._array.ndim)
+        computed: Any = safe_softmax_kernel(input._array, dim)
+    except Exception as error:
+        raise refuse("safe_softmax", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
+        node: Any = new_node(SafeSoftmaxBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_dim = dim
+        node.saved_result = SavedOutput(result, 0)
+        node.saved_result_version = 0
+    return finish("safe_softmax", result, (input, dim)) if process.finishing else result
 
 
 class LogSoftmaxBackward0(OperationNode):

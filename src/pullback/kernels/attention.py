@@ -103,6 +103,34 @@ def attention_back(
 
 
 @by_device
+def attention_grouped(
+    query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float
+) -> tuple[Array, Array]:
+    """Attention in which several heads of the query share a head of key and value."""
+    heads = query.shape[1]
+    return attention_fused(query, _for_each(key, heads), _for_each(value, heads), attn_mask, is_causal, scale)
+
+
+@by_device
+def attention_grouped_back(
+    grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float,
+    result: Array, logsumexp: Array,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The gradients of attention in which heads are shared."""
+    heads = query.shape[1]
+    keys, values = _for_each(key, heads), _for_each(value, heads)
+    first, *rest = attention_back(grad, query, keys, values, attn_mask, is_causal, scale, result, logsumexp)
+    batch, own, length, width = key.shape
+    second, third = (widened(part).reshape(batch, own, -1, length, width).sum(2) for part in rest)
+    return first, rounded(second, key.dtype), rounded(third, value.dtype)
+
+
+def _for_each(array: Array, heads: int) -> Array:
+    """The heads of key or value, each as often as the query has heads for it."""
+    return np.repeat(array, heads // array.shape[1], 1)
+
+
+@by_device
 def attention_allowed(query: Array, key: Array, attn_mask: Array | None, is_causal: bool) -> Array:
     """One where a query may see a key, else zero, shaped to broadcast against the scores."""
     allowed: Array = np.tri(query.shape[2], key.shape[2], dtype=bool) if is_causal else np.ones((1, 1), bool)

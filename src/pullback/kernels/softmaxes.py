@@ -14,7 +14,7 @@ from pullback.kernels.accumulation import (
     require_real_floating,
     widened,
 )
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims
 
 
@@ -30,6 +30,16 @@ def softmax(input: Array, dim: Dim) -> Array:
     np.exp(result, out=result)
     result /= accurate_sum(result, (dim,), True)
     return cast_array(contiguous(result), input.dtype)
+
+
+@by_device
+def safe_softmax(input: Array, dim: Dim) -> Array:
+    """A softmax that is zero where all along `dim` is minus infinity."""
+    result = softmax(input, dim)
+    hidden = np.isneginf(widened(input)).all(dim, keepdims=True) if input.size and input.ndim else np.False_
+    if hidden.any():
+        np.copyto(result, 0, where=hidden)
+    return result
 
 
 def _alone(input: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pullback.compiling.lowered.reductions import sum_to
 from pullback.compiling.lowering import Lowering, NotLowered
 from pullback.compiling.program import Number
 from pullback.compiling.steps import Place
+from pullback.kernels.einstein_products import aligned_to, folding, parts_of, steps_of_three
 
 
 def _batched(place: Place) -> Place:
@@ -159,3 +161,38 @@ def matmul_grad_other(lower: Lowering, grad: Place, input: Place, other_shape: t
     lead = grad.shape[:-2]
     made = _in_batches(lower, input.swapped().broadcast((*lead, input.shape[-1], input.shape[-2])), grad, lead)
     return sum_to(lower, made, other_shape)
+
+
+@lowering
+def einstein_product(lower: Lowering, input: Place, other: Place, labels: str) -> Place:
+    """Factors by labels, as batches of matrices: the same folding as the kernel's."""
+    floating(input, other)
+    plan = folding(labels)
+    if not plan.summed:
+        return einstein_outer(lower, input, other, labels)
+    left = lower.window(input, partial(np.transpose, axes=plan.first))
+    right = lower.window(other, partial(np.transpose, axes=plan.second))
+    lead, inner = left.shape[: plan.batches], right.shape[plan.batches : plan.batches + plan.summed]
+    rows, columns = left.shape[plan.batches : len(left.shape) - plan.summed], right.shape[plan.batches + plan.summed :]
+    size, height, count, width = (math.prod(sizes) for sizes in (lead, rows, inner, columns))
+    out = lower.new((size, height, width), input.dtype)
+    lower.multiply(reshaped(lower, left, (size, height, count)), reshaped(lower, right, (size, count, width)), out)
+    made = reshaped(lower, out, (*lead, *rows, *columns))
+    return lower.window(made, partial(np.transpose, axes=plan.result))
+
+
+@lowering
+def einstein_outer(lower: Lowering, input: Place, other: Place, labels: str) -> Place:
+    floating(input, other)
+    first, second, wanted = parts_of(labels)
+    left = lower.window(input, lambda array: aligned_to(array, first, wanted))
+    right = lower.window(other, lambda array: aligned_to(array, second, wanted))
+    return lower.map(lambda x, y: x * y, left, right)
+
+
+@lowering
+def einstein_triple(lower: Lowering, input: Place, other: Place, third: Place, labels: str) -> Place:
+    factors = (input, other, third)
+    (first, second), (left, right), pair, last = steps_of_three((input.shape, other.shape, third.shape), labels)
+    made = (*factors, einstein_product(lower, factors[first], factors[second], pair))
+    return einstein_product(lower, made[left], made[right], last)

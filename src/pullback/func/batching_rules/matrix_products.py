@@ -9,6 +9,7 @@ import pullback.functions as F
 import pullback.generated as G
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
+from pullback.kernels.einstein_products import parts_of
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
@@ -141,3 +142,14 @@ def add_product(level: VmapLevel, function: Callable[..., Any], args: Arguments,
         return G.expand(term, term._array.shape) if beta == 0 else G.add(_scaled(input, beta), term)
 
     return level.again(composed, *args)
+
+
+@rule("einstein_product einstein_outer einstein_triple")
+def einstein_product(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """A product by labels: the examples are one more label."""
+    *factors, labels = args
+    *given, wanted = parts_of(labels)
+    examples = chr(max(map(ord, labels)) + 1)
+    parts = ",".join([examples + part if level.owns(t) else part for t, part in zip(factors, given, strict=True)])
+    physical = [t._physical if level.owns(t) else t for t in factors]
+    return level.wrap(function(*physical, f"{parts}->{examples}{wanted}"))

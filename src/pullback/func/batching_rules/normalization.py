@@ -30,13 +30,13 @@ def layer_norm(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
     return level.wrap(G.native_layer_norm(input._physical, shape, weight, bias, eps))
 
 
-@rule("rms_norm_fused")
+@rule("rms_norm_fused rms_norm_rounded")
 def rms_norm(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Divide by the root mean square over the last dimensions."""
     input, shape, weight, eps = args
     if level.owns(weight):
-        return level.again(_scale_and_shift, level.again(G.rms_norm_fused, input, shape, None, eps), weight, None)
-    return level.wrap(G.rms_norm_fused(input._physical, shape, weight, eps))
+        return level.again(_scale_and_shift, level.again(function, input, shape, None, eps), weight, None)
+    return level.wrap(function(input._physical, shape, weight, eps))
 
 
 @rule("native_group_norm")

@@ -37,7 +37,7 @@ def affine_grid(level: VmapLevel, function: Callable[..., Any], args: Arguments,
     return level.wrap(unfold_batch(level, function(fold(input._physical), whole, *rest, **kwargs)))
 
 
-@rule("attention_fused")
+@rule("attention_fused attention_grouped")
 def attention(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Attention of (samples, heads, length, features): samples of all examples together are one batch."""
     query, key, value, mask, *rest = args

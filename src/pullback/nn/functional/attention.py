@@ -7,7 +7,6 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
-from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import scalar_type_name
 from pullback.facts import declare
 from pullback.graph.tangents import tangents_flow
@@ -32,12 +31,14 @@ def scaled_dot_product_attention(
     """
     _check(query, key, value, attn_mask, is_causal)
     factor = 1 / math.sqrt(query._array.shape[-1] or 1) if scale is None else scale
-    if enable_gqa:
-        key, value = (_repeat_heads(t, query._array.shape[-3]) for t in (key, value))
+    shares = enable_gqa and _shares_heads(query, key, value)
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
-    if _can_fuse(query, key, value, attn_mask, dropout_p):
-        return G.attention_fused(query, key, value, attn_mask, is_causal, factor)[0]
+    if _can_fuse(query, key, value, attn_mask, dropout_p, shares):
+        fused = G.attention_grouped if shares else G.attention_fused
+        return fused(query, key, value, attn_mask, is_causal, factor)[0]
+    if shares:
+        key, value = (_repeat_heads(t, query._array.shape[-3]) for t in (key, value))
     return _composite(query, key, value, attn_mask, dropout_p, is_causal, factor)
 
 
@@ -71,19 +72,27 @@ def _word(tensor: Tensor) -> str:
     return _WORDS.get(name, name.lower())
 
 
-def _can_fuse(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float) -> bool:
-    """The fused kernel takes (N, H, L, E) of equal N and H, no dropout and a mask without gradient."""
+def _can_fuse(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, shares: bool
+) -> bool:
+    """The fused kernel takes (N, H, L, E) of equal N and H (or shared heads), no dropout and a mask without gradient."""
     q, k, v = query._array.shape, key._array.shape, value._array.shape
     return (
         dropout_p == 0.0
         and len(q) == len(k) == len(v) == 4
-        and q[:2] == k[:2] == v[:2]
+        and (q[:2] == k[:2] or (shares and q[0] == k[0]))
+        and k[:2] == v[:2]
         and q[3] == k[3] == v[3]
         and k[2] == v[2]
         and query._array.dtype.kind in "fV"
         and 0 not in (*q, *k)
         and not (attn_mask is not None and _is_differentiated(attn_mask))
     )
+
+
+def _shares_heads(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    heads, of_key, of_value = (t._array.shape[-3] for t in (query, key, value))
+    return heads != of_key or heads != of_value
 
 
 def _is_differentiated(tensor: Tensor) -> bool:
@@ -101,24 +110,16 @@ def _composite(
     half = math.sqrt(scale) if scale >= 0 else scale
     first, second = (half, half) if scale >= 0 else (scale, 1.0)
     keys = functions.transpose(key, -2, -1)
-    scores = functions.matmul(functions.mul(query, first), functions.mul(keys, second))
+    scores = functions.matmul(functions.mul_scalar(query, first), functions.mul_scalar(keys, second))
     mask: Any = attn_mask
     if is_causal:
-        mask = functions.attention_allowed(_as_4d(query), _as_4d(key), None, True)
-        mask = functions.ne(mask, 0)
-    hidden = None
+        mask = functions.ne(functions.attention_allowed(_as_4d(query), _as_4d(key), None, True), 0)
     if mask is not None:
         if mask._array.dtype.kind == "b":
-            hidden = functions.logical_not(mask)
-            scores = functions.masked_fill(scores, hidden, -math.inf)
-        else:
-            scores = functions.add(scores, mask)
-    weights = functions.softmax(scores, -1)
-    if mask is not None:
-        # A query that sees no key has no weights rather than NaNs.
-        blind = functions.all(functions.eq(scores, -math.inf), -1, True)
-        if not is_plain(blind._array) or blind._array.any():
-            weights = functions.masked_fill(weights, blind, 0.0)
+            mask = functions.masked_fill(query.new_zeros(mask.shape), functions.logical_not(mask), -math.inf)
+        scores = functions.add(scores, mask)
+    # A query that sees no key has no weights rather than NaNs.
+    weights = functions.safe_softmax(scores, -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
     return functions.matmul(weights, value)
