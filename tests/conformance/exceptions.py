@@ -49,3 +49,24 @@ INEXACT_IN_PYTORCH: dict[str, str] = {
     "native_layer_norm": "rounding in the mean of one float32",
     "logcumsumexp": "the tangent is off by 2e-7 in float64, the gradient by cancellation in float32",
 }
+
+_UNREAD = "backward reads no element of it, so its memory is not kept"
+NOT_SHOWN: dict[str, tuple[str, str]] = {
+    "CholeskySolveBackward0": ("self", _UNREAD),
+    "ComplexBackward0": ("imag real", _UNREAD),
+    "CummaxBackward0": ("self", _UNREAD),
+    "CumminBackward0": ("self", _UNREAD),
+    "DivBackward2": ("other self", _UNREAD),
+    "FftR2CBackward0": ("self", _UNREAD),
+    "GatherBackward0": ("self", _UNREAD),
+    "IndexAddBackward0": ("source", _UNREAD),
+    "IndexCopyBackward0": ("source", _UNREAD),
+    "MaskedSelectBackward0": ("self", _UNREAD),
+    "NativeBatchNormBackward0": ("running_mean running_var", "running statistics are updated beside the operation"),
+    "NativeLayerNormBackward0": ("bias", _UNREAD),
+    "PutBackward0": ("source", _UNREAD),
+    "RreluWithNoiseBackward0": ("lower training upper", "the slopes are kept, not what they were drawn from"),
+    "TakeBackward0": ("self", _UNREAD),
+    "TriangularSolveBackward0": ("self", _UNREAD),
+}
+"""By node: what PyTorch shows as `_saved_...` and we do not, and why."""

@@ -16,7 +16,7 @@ import torch
 from .checks import Inapplicable, Side, _replace, both, theirs_or_inapplicable
 from .comparison import tensors_in
 from .entries import Entry, Sample, choose, database
-from .exceptions import NOT_COMPARED
+from .exceptions import NOT_COMPARED, NOT_SHOWN
 
 SECONDS = 60  # for one operation
 SAMPLES = 8
@@ -46,7 +46,8 @@ def walk(roots: list[Any]) -> list[str]:
     while place < len(kept):
         node = kept[place]
         edges = ["-" if to is None else f"{number(to)}.{nr}" for to, nr in node.next_functions]
-        saved = saved_names(node)
+        hidden = NOT_SHOWN.get(node.name(), ("",))[0].split()
+        saved = [name for name in saved_names(node) if name not in hidden]
         lines.append(f"{node.name()} [{' '.join(edges)}] {' '.join(saved)}".rstrip())
         place += 1
     return lines

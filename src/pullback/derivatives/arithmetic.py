@@ -78,7 +78,7 @@ def div_scalar(grad: Tensor, input: Tensor, other: Scalar) -> Pullback:
     return wrt(input=grad / F.conj(other))
 
 
-@elementwise(in_place=True, node="DivBackward2", public="div", promote="product")
+@elementwise(in_place=True, node="DivBackward2", public="div", promote="product", shows="rounding_mode")
 def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) -> Pullback:
     return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
 

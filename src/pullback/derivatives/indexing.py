@@ -44,7 +44,12 @@ def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullba
     return wrt(input=F.index_select_back(grad, input.shape, dim, index))
 
 
-@linear(backward="wrt(input=gather_back(grad, dim, index, input.shape))", out_dtype="c_types", out_apart=True)
+@linear(
+    backward="wrt(input=gather_back(grad, dim, index, input.shape))",
+    shows="sparse_grad",
+    out_dtype="c_types",
+    out_apart=True,
+)
 def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
 

@@ -611,6 +611,7 @@ class DivRoundedNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "div_rounded"
     shown = "DivBackward2"
+    value_names = ("rounding_mode",)
     fresh = (True, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -663,6 +664,7 @@ def div_rounded(input: Tensor, other: Any, rounding_mode: str, *, out: Any = Non
         result._requires_grad, result._edge = True, (node, 0)
         if promoted or input_array.shape != computed.shape or (other_is_tensor and other_array.shape != computed.shape):
             node.broadcast = shapes_and_dtypes((input, other))
+        node.saved_rounding_mode = rounding_mode
     return finish("div_rounded", result, (input, other, rounding_mode)) if process.finishing else result
 
 

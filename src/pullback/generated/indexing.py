@@ -279,7 +279,7 @@ class GatherBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "gather"
     tensor_names = ("index",)
-    value_names = ("dim",)
+    value_names = ("dim", "sparse_grad")
     fact_names = ("input_shape",)
     fresh = (True,)
 
@@ -327,6 +327,7 @@ def gather(
         node.saved_index = index
         node.saved_index_version = index._counter.value if index._counter is not None else 0
         node.saved_dim = dim
+        node.saved_sparse_grad = sparse_grad
         node.saved_input_shape = input._array.shape
     return finish("gather", result, (input, dim, index, sparse_grad)) if process.finishing else result
 

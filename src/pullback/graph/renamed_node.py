@@ -8,6 +8,8 @@ from typing import Any
 
 from pullback.graph.edge import Edges
 from pullback.graph.node import Node
+from pullback.graph.shown_results import result_of
+from pullback.graph.shown_values import has_row
 
 
 class RenamedNode(Node):
@@ -33,10 +35,11 @@ class RenamedNode(Node):
         self.inner.release_saved_tensors()
 
     def __dir__(self) -> list[str]:
-        return self.inner.__dir__()
+        return super().__dir__() if has_row(self) else self.inner.__dir__()
 
     def _read_saved(self, public: str, *, raw: bool) -> Any:
-        return self.inner._read_saved(public, raw=raw)
+        compute = None if raw else result_of(self, public)
+        return self.inner._read_saved(public, raw=raw) if compute is None else compute(self)
 
 
 @cache

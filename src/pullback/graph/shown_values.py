@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from pullback.backend.array_module import contiguous_strides
+from pullback.graph.shown_results import result_names, result_of
 from pullback.typing import Shape
 
 # Node, then PyTorch's names; `theirs=ours` where the rule has another name for it.
@@ -61,7 +62,7 @@ MmBackward0: mat2 mat2_sym_sizes mat2_sym_strides self self_sym_sizes self_sym_s
 ModeBackward0: dim indices keepdim self_sym_sizes
 MulBackward0: other self
 NanmedianBackward1: dim indices keepdim self_sym_sizes
-NarrowCopyBackward0: self_sym_sizes
+NarrowCopyBackward0: dim self_sym_sizes start
 NativeBatchNormBackward0: eps input=self result1=mean result2=rstd weight
 NativeGroupNormBackward0: C HxW N eps group input=self result1=mean result2=rstd weight
 NativeLayerNormBackward0: input=self normalized_shape result1=mean result2=rstd weight
@@ -88,7 +89,7 @@ TopkBackward0: dim indices self_sym_sizes
 TraceBackward0: self_sym_sizes
 TrilinearBackward0: i1=input1 i2=weight i3=input2
 UnfoldBackward0: dimension self_sym_sizes size step
-UnsafeSplitBackward0: self_sym_sizes
+UnsafeSplitBackward0: dim self_sym_sizes split_size
 UnsafeViewBackward0: self_sym_sizes
 UnsqueezeBackward0: dim
 UpsampleBicubic2DBackward0: align_corners output_size scales_h scales_w self_sym_sizes
@@ -122,13 +123,17 @@ def _pair(word: str) -> tuple[str, str]:
 
 def shown_names(node: Any, names: list[str]) -> list[str]:
     """The names that a node shows, given those of what it saved."""
-    known = _shown().get(node.name())
-    return names if known is None else list(known)
+    return list(dict.fromkeys((*_shown().get(node.name(), names), *result_names(node.name()))))
 
 
 def saved_under(node: Any, public: str) -> str:
     """The name under which a node saved what PyTorch calls `public`."""
     return _shown().get(node.name(), {}).get(public, public)
+
+
+def has_row(node: Any) -> bool:
+    """Whether the table says what a node shows."""
+    return node.name() in _shown()
 
 
 NOTHING = object()
@@ -137,6 +142,8 @@ NOTHING = object()
 
 def read_derived(node: Any, public: str) -> Any:
     """What follows from shapes and other saved values."""
+    if (compute := result_of(node, public)) is not None:
+        return compute(node)
     name, _, kind = public.partition("_sym_")
     shape = _shape_of(node, name if kind else "source" if public == "source_dim" else "self")
     if kind == "sizes_opt":
