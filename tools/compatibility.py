@@ -64,12 +64,13 @@ dtypes and the gradient with all of these count.
 
 def kept_differences() -> str:
     """The lists of kept differences of all comparisons, by reason."""
-    from tests.conformance.exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED
+    from tests.conformance.exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, NOT_SHOWN
     from tests.dispatch import differing as dispatched
     from tests.errors import wrong_calls
     from tests.fuzz.accepted import ACCEPTED
     from tests.overriding import differing as told
 
+    shown = {f"{node}: {', '.join(names.split())}": reason for node, (names, reason) in NOT_SHOWN.items()}
     compared = {f"{name}, {check}": reason for (name, check), reason in NOT_COMPARED.items()}
     parts = [
         _KEPT,
@@ -82,6 +83,7 @@ def kept_differences() -> str:
         _by_reason(
             "Values and derivatives that are not compared (`tests/conformance`)", {**compared, **INEXACT_IN_PYTORCH}
         ),
+        _by_reason("What nodes do not show as `_saved_...` (`tests/conformance`)", shown),
         "### Random programs (`tests/fuzz`)\n",
         "\n".join(dict.fromkeys([f"- {accepted.reason}" for accepted in ACCEPTED])),
         _LEFT_OUT_BY_FUZZ,

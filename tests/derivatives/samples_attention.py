@@ -17,6 +17,11 @@ SAMPLES = [
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, pullback.tensor(_MASK) == 1),
         _INPUTS,
     ),
+    Sample(
+        "attention with shared heads",
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+        (normal(1, 4, 3, 4), normal(1, 2, 5, 4), normal(1, 2, 5, 4)),
+    ),
     Sample("attention with a trained mask", F.scaled_dot_product_attention, (*_INPUTS, normal(3, 5))),
     Sample("attention unbatched", lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), (normal(3, 4),)),
 ]

@@ -23,6 +23,8 @@ SAMPLES = [
     _einsum("...ij,...jk", (2, 1, 2, 3), (3, 3, 2)),
     _einsum("ii->i", (3, 3)),
     _einsum("i,ij,j", (2,), (2, 3), (3,)),
+    _einsum("ij,jk,kl->li", (2, 3), (3, 2), (2, 2)),
+    _einsum("bi,bj->jbi", (2, 2), (2, 3)),
     _einsum("ij,ij->i", (2, 3), (2, 1)),
     _einsum("Ab,c->cbA", (2, 3), (2,)),
     _einsum("a...a->...", (2, 3, 2)),

@@ -164,3 +164,69 @@ def test_nobody_pays_who_does_not_look() -> None:
     output, *_ = linear(3, 4, 5)
     output.sum().backward()
     assert output.grad_fn.extra is None
+
+
+def rand(*shape: int) -> Any:
+    return pullback.rand(*shape, dtype=pullback.float64, requires_grad=True)
+
+
+FUSED = {
+    "two factors": lambda x, y, z: pullback.einsum("bij,bkj->kbi", x, y),
+    "without a sum": lambda x, y, z: pullback.einsum("bij,bkj->bikj", x, y),
+    "three factors": lambda x, y, z: pullback.einsum("bij,bkj,j->bi", x, y, z),
+    "rms_norm": lambda x, y, z: F.rms_norm(x, (4,), z) + y.sum(),
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_a_fused_node_passes_the_gradients_and_second_derivatives_of_its_steps(name: str) -> None:
+    pullback.manual_seed(0)
+    leaves = [rand(2, 3, 4), rand(2, 3, 4), rand(4)]
+
+    def both_orders(look: bool) -> list[Any]:
+        output = FUSED[name](*leaves)
+        if look:
+            tree(output.grad_fn)
+        first = pullback.autograd.grad(output.sin().sum(), leaves, create_graph=True, allow_unused=True)
+        known = [g for g in first if g is not None]
+        total = known[0].pow(2).sum()
+        return [*known, *[g for g in pullback.autograd.grad(total, leaves, allow_unused=True) if g is not None]]
+
+    for actual, wanted in zip(both_orders(True), both_orders(False), strict=True):
+        pullback.testing.assert_close(actual, wanted)
+
+
+def test_a_hook_inside_of_a_sum_of_products_replaces_the_gradient_of_one_factor() -> None:
+    x, y = rand(3, 4), rand(4, 5)
+    output = pullback.einsum("ij,jk->ik", x, y)
+    product = output.grad_fn.next_functions[0][0].next_functions[0][0].next_functions[0][0]
+    assert product.name() == "BmmBackward0"
+    product.register_hook(lambda inputs, outputs: (inputs[0] * 2, inputs[1]))
+    output.sum().backward()
+    pullback.testing.assert_close(x.grad, 2 * y.detach().sum(1).expand(3, 4))
+    pullback.testing.assert_close(y.grad, x.detach().sum(0)[:, None].expand(4, 5))
+
+
+def test_saved_tensor_hooks_get_the_batches_of_matrices_of_a_sum_of_products() -> None:
+    packed: list[Any] = []
+    with pullback.autograd.graph.saved_tensors_hooks(lambda t: packed.append(tuple(t.shape)) or t, lambda t: t):
+        pullback.einsum("ij,jk->ik", rand(3, 4), rand(4, 5))
+    assert packed == [(1, 3, 4), (1, 4, 5)]
+
+
+def test_examples_are_one_more_label() -> None:
+    x, y = rand(6, 3, 4).detach(), rand(4, 5).detach()
+    together = pullback.vmap(lambda a: pullback.einsum("ij,jk->ki", a, y))(x)
+    for one, whole in zip(x, together, strict=True):
+        pullback.testing.assert_close(whole, (one @ y).T)
+    grads = pullback.vmap(pullback.func.grad(lambda a: pullback.einsum("ij,jk->ki", a, y).sin().sum()))(x)
+    pullback.testing.assert_close(grads[2], pullback.func.grad(lambda a: (a @ y).sin().sum())(x[2]))
+
+
+def test_three_large_factors_are_multiplied_in_the_order_that_takes_the_least_work() -> None:
+    x, y, z = rand(40, 50), rand(50, 60), rand(60)
+    result = pullback.einsum("ij,jk,k->i", x, y, z)
+    pullback.testing.assert_close(result, x @ (y @ z))
+    inner = result.grad_fn.next_functions[0][0].next_functions[0][0].next_functions[0][0]
+    assert inner.name() == "BmmBackward0"
+    assert inner._saved_self.shape == (1, 40, 50)

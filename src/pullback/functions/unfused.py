@@ -184,7 +184,7 @@ def rms_norm_node(node: Any) -> Any:
 def rms_norm_steps(input: Tensor, shape: Shape, weight: Tensor | None, eps: float | None) -> Any:
     """A root mean square norm in steps; the root of complex numbers is that of their squares, not of magnitudes."""
     dtype = input._array.dtype
-    dims = tuple(range(input._array.ndim - len(shape), input._array.ndim))
+    dims = tuple([input._array.ndim - 1 - d for d in range(len(shape))])
     values = G.to_dtype(input, float32) if dtype.itemsize == 2 else input
     bound = 2.0**-23 if values.dtype is float32 else 2.0**-52
     mean = G.mean(G.pow_scalar(values, 2), dims, True)

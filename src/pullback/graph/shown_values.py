@@ -141,7 +141,9 @@ NOTHING = object()
 
 
 def read_derived(node: Any, public: str) -> Any:
-    """What follows from shapes and other saved values."""
+    """What follows from shapes and other saved values, where the node shows it."""
+    if public not in shown_names(node, []):
+        return NOTHING
     if (compute := result_of(node, public)) is not None:
         return compute(node)
     name, _, kind = public.partition("_sym_")
@@ -163,7 +165,7 @@ def read_derived(node: Any, public: str) -> Any:
         return math.prod(shape)
     if kind.startswith("argsize_"):
         return shape[int(kind.removeprefix("argsize_").replace("minus_", "-"))]
-    return _FROM_SHAPES[public](shape) if public in _FROM_SHAPES and node.name() in _shown() else NOTHING
+    return _FROM_SHAPES[public](shape) if public in _FROM_SHAPES else NOTHING
 
 
 def _strides_of(node: Any, public: str) -> Any:
