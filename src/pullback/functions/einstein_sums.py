@@ -16,7 +16,7 @@ import pullback.generated as G
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.graph.fused_node import records_steps
-from pullback.kernels.einstein_products import parts_of
+from pullback.kernels.einstein_products import _parts_of
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -137,7 +137,7 @@ def _as_letter(label: int) -> str:
 
 def einsum_steps(labels: str, *operands: Tensor) -> Any:
     """A product of operands by labels, in PyTorch's steps."""
-    *inputs, output = [tuple([ord(letter) for letter in part]) for part in parts_of(labels)]
+    *inputs, output = [tuple([ord(letter) for letter in part]) for part in _parts_of(labels)]
     return _program(tuple(inputs), output, tuple([operand._array.shape for operand in operands])).run(list(operands))
 
 

@@ -10,7 +10,6 @@ import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
-from pullback.functions.indexing import getitem
 from pullback.functions.joining import cat, stack, tensor_split
 from pullback.kernels.positions import broadcast_shape
 from pullback.modes.interception import interceptable
@@ -137,17 +136,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     count = input._array.size
     if count**r > sys.maxsize:
         raise RuntimeError("numel: integer multiplication overflow")
-    if r > count and (not with_replacement or not count):
-        return stack([getitem(input, slice(0, 0))] * r, 1)
-    steps = G.nonzero(G.ones_in_shape_of(input.detach()))
-    grids = [g._array for g in meshgrid(*[G.reshape(steps, (-1,))] * r, indexing="ij")]
-    keep: Any = None
+    places = G.reshape(G.nonzero(G.ones_in_shape_of(input.detach())), (-1,))
+    grids = [g._array for g in meshgrid(*[places] * r, indexing="ij")]
+    keep: Any = grids[0] >= 0
     for a, b in pairwise(grids):
-        ordered = a <= b if with_replacement else a < b
-        keep = ordered if keep is None else keep & ordered
-    if keep is None:
-        return stack([input], 1)
-    return stack([getitem(input, new_tensor(g[keep])) for g in grids], 1)
+        keep = keep & (a <= b if with_replacement else a < b)
+    mask = new_tensor(keep)
+    return stack([G.masked_select(g, mask) for g in meshgrid(*[input] * r, indexing="ij")], 1)
 
 
 def _given(name: str, tensors: Any) -> Any:

@@ -11,7 +11,7 @@ from pullback.facts import declare
 from pullback.functions.view_copies import apart
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable, taken_whole
-from pullback.tensor.tensor import Tensor, TensorBase
+from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -72,11 +72,13 @@ def _quantile(
         )
     if input.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
-    rows = P.flatten(input) if dim is None or input.ndim == 0 else P.movedim(input, dim, -1)
-    ordered = P.sort(rows, -1).values
-    ranks = _ranks(ordered, P.reshape(fractions, (-1,)), ignore_nan=ignore_nan)
-    values = _interpolated(ordered, ranks, interpolation)
-    result = apart(_placed(values, fractions.ndim, input.ndim, dim, keepdim), "SqueezeBackward4")
+    rows, shape = _as_rows(input, dim, keepdim)
+    ordered = P.view(P.sort(rows, -1).values, (*shape, rows.shape[-1]))
+    values = _interpolated(ordered, _ranks(ordered, fractions, ignore_nan=ignore_nan), interpolation)
+    if fractions.ndim:
+        values = apart(P.unsqueeze(values, 0), "UnsqueezeBackward1")
+        values = apart(P.transpose(values, 0, -1), "TransposeBackward1")
+    result = apart(P.squeeze(values, -1), "SqueezeBackward4")
     return result if out is None else write_out("quantile", out, result)
 
 
@@ -100,11 +102,11 @@ def _ranks(ordered: Any, fractions: Any, *, ignore_nan: bool) -> Any:
     values = ordered.detach()
     if ignore_nan:
         last = P.clamp_min(G.count_not_nan(values, -1, True) - 1, 0)
-        return fractions * last
+        return P.masked_fill(fractions * last, P.isnan(values).all(-1, True), 0)
     size = values.shape[-1]
     missing = P.isnan(P.narrow(values, -1, size - 1, 1))
-    ranks = P.expand(fractions * (size - 1), (*values.shape[:-1], fractions.shape[0]))
-    return P.masked_fill(ranks, missing, size - 1)
+    shape = (*values.shape[:-1], fractions.shape[0] if fractions.ndim else 1)
+    return P.masked_fill(P.expand(G.mul_scalar(fractions, size - 1), shape), missing, size - 1)
 
 
 def _interpolated(ordered: Any, ranks: Any, interpolation: str) -> Any:
@@ -121,15 +123,16 @@ def _interpolated(ordered: Any, ranks: Any, interpolation: str) -> Any:
 
 def _at(ordered: Any, ranks: Any) -> Any:
     index = P.long(ranks.detach())
-    index = P.expand(index, (*ordered.shape[:-1], index.shape[-1]))
-    return G.take_along(ordered, index, ordered.ndim - 1)
+    return P.gather(ordered, -1, P.expand(index, (*ordered.shape[:-1], index.shape[-1])))
 
 
-def _placed(values: Any, q_ndim: int, ndim: int, dim: Any, keepdim: bool) -> Any:
-    """The quantiles first if `q` is a list, then the dimensions that were not reduced."""
-    if keepdim and dim is None:
-        values = P.reshape(values, (*(1,) * ndim, values.shape[-1]))
-    elif keepdim and ndim:
-        values = P.unsqueeze(values, dim if dim >= 0 else dim - 1)
-    values = P.movedim(values, -1, 0)
-    return P.squeeze(values, 0) if q_ndim == 0 else values
+def _as_rows(input: Any, dim: Any, keepdim: bool) -> tuple[Any, tuple[int, ...]]:
+    """The tensor with what is reduced as its last dimension, and the shape of the result without quantiles."""
+    sizes = tuple(input.shape)
+    if dim is None:
+        return P.flatten(input), (1,) * len(sizes) if keepdim else ()
+    dim = wrap_dim(dim, len(sizes))
+    shape = sizes[:dim] + (1,) * (keepdim and bool(sizes)) + sizes[dim + 1 :]
+    if sizes and dim == len(sizes) - 1:
+        return input, shape
+    return P.transpose(P.unsqueeze(input, -1), dim, -1), shape

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.functions as P
 import pullback.generated as G
+from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import scalar_type_name
 from pullback.modes.interception import interceptable
 from pullback.modes.user_warnings import warn_user
@@ -104,15 +105,18 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         center = P.sum(rows, 1) / observations
     else:
         center = P.sum(rows * weights, 1) / total
-    if aweights is None or weights is None or correction == 0:
+    if correction == 0:
+        freedom = total
+    elif aweights is None or weights is None:
         freedom = total - correction
     else:
-        freedom = total - correction * P.sum(weights * P.to(aweights, weights.dtype)) / total
-    if isinstance(freedom, TensorBase):
+        squares = P.sum(weights * P.to(aweights, weights.dtype))
+        freedom = total - P.mul_scalar(squares, correction) / total
+    if isinstance(freedom, TensorBase) and not is_plain(freedom._array):
         freedom = P.clamp_min(freedom, 0)
     elif freedom <= 0:
         warn_user("cov(): degrees of freedom is <= 0")
-        freedom = 0
+        freedom = P.zero_(freedom) if isinstance(freedom, TensorBase) else 0
     centered = rows - P.unsqueeze(center, 1)
     weighted = centered if weights is None else centered * weights
     return P.squeeze(P.mm(centered, P.conj(P.t(weighted))) / freedom)

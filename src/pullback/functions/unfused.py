@@ -10,7 +10,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import float32
 from pullback.graph.fused_node import stand_in
-from pullback.kernels.einstein_products import parts_of
+from pullback.kernels.einstein_products import _parts_of
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
@@ -152,7 +152,7 @@ def _folded_product(input: Tensor, other: Tensor) -> Any:
 
 def einsum_node(node: Any) -> Any:
     """The steps of a product by labels; of a factor that is gone, dimensions that nothing tells have size 1."""
-    *given, result = parts_of(node.saved_labels)
+    *given, result = _parts_of(node.saved_labels)
     names = ("input", "other", "third")[: len(given)]
     sizes = dict(zip(result, node.shape, strict=True))
     for name, labels in zip(names, given, strict=True):

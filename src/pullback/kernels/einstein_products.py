@@ -29,15 +29,15 @@ class Folding(NamedTuple):
     summed: int
 
 
-def parts_of(labels: str) -> list[str]:
+def _parts_of(labels: str) -> list[str]:
     """The labels of each factor, and those of the result."""
     return labels.replace("->", ",").split(",")
 
 
 @lru_cache(maxsize=1024)
-def folding(labels: str) -> Folding:
+def _folding(labels: str) -> Folding:
     """How factors become matrices. Summed dimensions lie in the order of their labels."""
-    first, second, wanted = parts_of(labels)
+    first, second, wanted = _parts_of(labels)
     batches = [label for label in wanted if label in first and label in second]
     rows = [label for label in wanted if label not in second]
     columns = [label for label in wanted if label not in first]
@@ -55,7 +55,7 @@ def folding(labels: str) -> Folding:
 @by_device
 def einstein_product(input: Array, other: Array, labels: str) -> Array:
     """The sums of products over the labels that are in both factors and not in the result."""
-    plan = folding(labels)
+    plan = _folding(labels)
     if not plan.summed:
         return einstein_outer(input, other, labels)
     left, right = input.transpose(plan.first), other.transpose(plan.second)
@@ -73,11 +73,11 @@ def einstein_product(input: Array, other: Array, labels: str) -> Array:
 @by_device
 def einstein_outer(input: Array, other: Array, labels: str) -> Array:
     """The products where nothing is summed over."""
-    first, second, wanted = parts_of(labels)
-    return mul(aligned_to(input, first, wanted), aligned_to(other, second, wanted))
+    first, second, wanted = _parts_of(labels)
+    return mul(_aligned_to(input, first, wanted), _aligned_to(other, second, wanted))
 
 
-def aligned_to(array: Array, labels: str, wanted: str) -> Array:
+def _aligned_to(array: Array, labels: str, wanted: str) -> Array:
     """The dimensions in the order of `wanted`, of size 1 where the array has none."""
     moved = array.transpose([labels.index(label) for label in wanted if label in labels])
     sizes = iter(moved.shape)
@@ -88,17 +88,17 @@ def aligned_to(array: Array, labels: str, wanted: str) -> Array:
 def einstein_triple(input: Array, other: Array, third: Array, labels: str) -> Array:
     """A product of three factors: first of the two whose product is smallest compared to themselves."""
     factors = (input, other, third)
-    (first, second), (left, right), pair, last = steps_of_three((input.shape, other.shape, third.shape), labels)
+    (first, second), (left, right), pair, last = _steps_of_three((input.shape, other.shape, third.shape), labels)
     made = (*factors, einstein_product(factors[first], factors[second], pair))
     return einstein_product(made[left], made[right], last)
 
 
 @lru_cache(maxsize=1024)
-def steps_of_three(
+def _steps_of_three(
     shapes: tuple[Shape, Shape, Shape], labels: str
 ) -> tuple[tuple[int, int], tuple[int, int], str, str]:
     """The places of the factors of both products (3 means the first product), and their labels."""
-    parts = parts_of(labels)
+    parts = _parts_of(labels)
     sizes = {label: n for part, shape in zip(parts, shapes, strict=False) for label, n in zip(part, shape, strict=True)}
 
     def growth(pair: tuple[int, int]) -> int:

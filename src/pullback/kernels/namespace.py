@@ -20,7 +20,7 @@ FILES = {
     "ctc": "ctc_loss ctc_loss_grad",
     "decompositions": "linalg_cholesky_ex cholesky check_cholesky linalg_qr geqrf linalg_svd singular_values linalg_eigh hermitian_eigenvalues linalg_eig eigenvalues depends_on_phase identity_like",
     "distances": "cdist_forward euclidean_dist pdist_forward pair_rows largest_share trilinear joint_shape",
-    "einstein_products": "parts_of folding einstein_product einstein_outer aligned_to einstein_triple steps_of_three",
+    "einstein_products": "einstein_product einstein_outer einstein_triple",
     "embedding_bags": "embedding_bag_forward put_rows take_rows",
     "embeddings": "embedding embedding_gradient check_rows embedding_back add_rows embedding_take renormalized_rows one_hot_rows index_range",
     "exchange": "bytes_of_storage export_dlpack import_dlpack array_over_buffer array_over_file map_elements",

@@ -13,7 +13,7 @@ from pullback.compiling.lowered.reductions import sum_to
 from pullback.compiling.lowering import Lowering, NotLowered
 from pullback.compiling.program import Number
 from pullback.compiling.steps import Place
-from pullback.kernels.einstein_products import aligned_to, folding, parts_of, steps_of_three
+from pullback.kernels.einstein_products import _aligned_to, _folding, _parts_of, _steps_of_three
 
 
 def _batched(place: Place) -> Place:
@@ -167,7 +167,7 @@ def matmul_grad_other(lower: Lowering, grad: Place, input: Place, other_shape: t
 def einstein_product(lower: Lowering, input: Place, other: Place, labels: str) -> Place:
     """Factors by labels, as batches of matrices: the same folding as the kernel's."""
     floating(input, other)
-    plan = folding(labels)
+    plan = _folding(labels)
     if not plan.summed:
         return einstein_outer(lower, input, other, labels)
     left = lower.window(input, partial(np.transpose, axes=plan.first))
@@ -184,15 +184,15 @@ def einstein_product(lower: Lowering, input: Place, other: Place, labels: str) -
 @lowering
 def einstein_outer(lower: Lowering, input: Place, other: Place, labels: str) -> Place:
     floating(input, other)
-    first, second, wanted = parts_of(labels)
-    left = lower.window(input, lambda array: aligned_to(array, first, wanted))
-    right = lower.window(other, lambda array: aligned_to(array, second, wanted))
+    first, second, wanted = _parts_of(labels)
+    left = lower.window(input, lambda array: _aligned_to(array, first, wanted))
+    right = lower.window(other, lambda array: _aligned_to(array, second, wanted))
     return lower.map(lambda x, y: x * y, left, right)
 
 
 @lowering
 def einstein_triple(lower: Lowering, input: Place, other: Place, third: Place, labels: str) -> Place:
     factors = (input, other, third)
-    (first, second), (left, right), pair, last = steps_of_three((input.shape, other.shape, third.shape), labels)
+    (first, second), (left, right), pair, last = _steps_of_three((input.shape, other.shape, third.shape), labels)
     made = (*factors, einstein_product(lower, factors[first], factors[second], pair))
     return einstein_product(lower, made[left], made[right], last)

@@ -9,7 +9,7 @@ import pullback.functions as F
 import pullback.generated as G
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
-from pullback.kernels.einstein_products import parts_of
+from pullback.kernels.einstein_products import _parts_of
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
@@ -148,7 +148,7 @@ def add_product(level: VmapLevel, function: Callable[..., Any], args: Arguments,
 def einstein_product(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """A product by labels: the examples are one more label."""
     *factors, labels = args
-    *given, wanted = parts_of(labels)
+    *given, wanted = _parts_of(labels)
     examples = chr(max(map(ord, labels)) + 1)
     parts = ",".join([examples + part if level.owns(t) else part for t, part in zip(factors, given, strict=True)])
     physical = [t._physical if level.owns(t) else t for t in factors]
