@@ -209,7 +209,12 @@ def test_a_hook_inside_of_a_sum_of_products_replaces_the_gradient_of_one_factor(
 
 def test_saved_tensor_hooks_get_the_batches_of_matrices_of_a_sum_of_products() -> None:
     packed: list[Any] = []
-    with pullback.autograd.graph.saved_tensors_hooks(lambda t: packed.append(tuple(t.shape)) or t, lambda t: t):
+
+    def pack(tensor: Any) -> Any:
+        packed.append(tuple(tensor.shape))
+        return tensor
+
+    with pullback.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         pullback.einsum("ij,jk->ik", rand(3, 4), rand(4, 5))
     assert packed == [(1, 3, 4), (1, 4, 5)]
 

@@ -331,13 +331,16 @@ def _simulated(
 
 def _smallest_pair(shapes: list[Shape], kept: int) -> tuple[int, int]:
     """The two operands whose product is smallest compared to themselves."""
-    pairs = [(first, second) for first in range(len(shapes)) for second in range(first + 1, len(shapes))]
-    return min(
-        pairs,
-        key=lambda pair: (
-            math.prod(_product_shape(shapes, *pair, kept)) - math.prod(shapes[pair[0]]) - math.prod(shapes[pair[1]])
-        ),
-    )
+
+    def growth(pair: tuple[int, int]) -> int:
+        first, second = pair
+        return (
+            math.prod(_product_shape(shapes, first, second, kept))
+            - math.prod(shapes[first])
+            - math.prod(shapes[second])
+        )
+
+    return min([(first, second) for second in range(len(shapes)) for first in range(second)], key=growth)
 
 
 def _product_shape(shapes: list[Shape], first: int, second: int, kept: int) -> Shape:
@@ -364,8 +367,7 @@ def _contract(program: _Program, left: int, right: int, ended: list[int]) -> int
     a, b = program.shapes[left], program.shapes[right]
     summed = [d for d in ended if d not in alone and a[d] != 1 and b[d] != 1]
     if not summed:
-        sizes = [n if m == 1 else m for m, n in zip(a, b, strict=True)]
-        return program.call(G.mul, (left, right), (), sizes)
+        return program.call(G.mul, (left, right), (), [n if m == 1 else m for m, n in zip(a, b, strict=True)])
     batches = [d for d in range(len(a)) if d not in summed and a[d] != 1 and b[d] != 1]
     rows = [d for d in range(len(a)) if d not in summed and a[d] != 1 and b[d] == 1]
     columns = [d for d in range(len(a)) if d not in (*summed, *batches, *rows)]
