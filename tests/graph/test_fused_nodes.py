@@ -221,11 +221,12 @@ def test_saved_tensor_hooks_get_the_batches_of_matrices_of_a_sum_of_products() -
 
 def test_examples_are_one_more_label() -> None:
     x, y = rand(6, 3, 4).detach(), rand(4, 5).detach()
+    grad: Any = pullback.func.grad
     together = pullback.vmap(lambda a: pullback.einsum("ij,jk->ki", a, y))(x)
     for one, whole in zip(x, together, strict=True):
         pullback.testing.assert_close(whole, (one @ y).T)
-    grads = pullback.vmap(pullback.func.grad(lambda a: pullback.einsum("ij,jk->ki", a, y).sin().sum()))(x)
-    pullback.testing.assert_close(grads[2], pullback.func.grad(lambda a: (a @ y).sin().sum())(x[2]))
+    grads = pullback.vmap(grad(lambda a: pullback.einsum("ij,jk->ki", a, y).sin().sum()))(x)
+    pullback.testing.assert_close(grads[2], grad(lambda a: (a @ y).sin().sum())(x[2]))
 
 
 def test_three_large_factors_are_multiplied_in_the_order_that_takes_the_least_work() -> None:
