@@ -10,11 +10,25 @@ from typing import Any
 
 from pullback.backend.array_module import empty
 
+_Compute = Callable[[Any], Any]
+_RESULTS: dict[str, dict[str, _Compute]] = {}
+"""By node and name: how a value is found."""
 
-def result_of(node: Any, public: str) -> Callable[[Any], Any] | None:
+
+def shown(public: str, *nodes: str) -> Callable[[_Compute], _Compute]:
+    """Let the decorated function compute what these nodes show as `public`."""
+
+    def register(compute: _Compute) -> _Compute:
+        for node in nodes:
+            _RESULTS.setdefault(node, {})[public] = compute
+        return compute
+
+    return register
+
+
+def result_of(node: Any, public: str) -> _Compute | None:
     """What computes the value that a node shows as `public` from the node, if it is known."""
-    found = _RESULTS.get(node.name(), {}).get(public)
-    return found if found is None or callable(found) else lambda node: found
+    return _RESULTS.get(node.name(), {}).get(public)
 
 
 def result_names(name: str) -> Iterable[str]:
@@ -33,6 +47,41 @@ def _saved(node: Any, *names: str) -> list[Any]:
     return [None if (tensor := node.unpack(name)) is None else tensor.detach() for name in names]
 
 
+@shown("result", "CumprodBackward0")
+def _products(node: Any) -> Any:
+    return _operations().cumprod(*_saved(node, "input"), node.saved_dim)
+
+
+@shown("result", "SpecialLogNdtrBackward0")
+def _logarithms(node: Any) -> Any:
+    return _operations().log_ndtr(*_saved(node, "input"))
+
+
+@shown("result", "LinalgHouseholderProductBackward0")
+def _reflected(node: Any) -> Any:
+    return _operations().linalg_householder_product(*_saved(node, "input", "tau"))
+
+
+@shown("result", "OrmqrBackward0")
+def _rotated(node: Any) -> Any:
+    return _operations().ormqr(*_saved(node, "input", "input2", "input3"), node.saved_left, node.saved_transpose)
+
+
+@shown("buffer", "LogSigmoidBackward0")
+def _buffer(node: Any) -> Any:
+    return _saved(node, "input")[0].abs().neg().exp()
+
+
+@shown("LU", "LinalgDetBackward0", "LinalgSlogdetBackward0", "LinalgSolveExBackward0")
+def _factors(node: Any) -> Any:
+    return _lu(node)[0]
+
+
+@shown("pivots", "LinalgDetBackward0", "LinalgSlogdetBackward0", "LinalgSolveExBackward0")
+def _pivots(node: Any) -> Any:
+    return _lu(node)[1]
+
+
 def _lu(node: Any) -> Any:
     """The factors that PyTorch's kernels make: of a determinant those of the rows of real matrices, as columns."""
     (A,) = _saved(node, "A")
@@ -40,21 +89,23 @@ def _lu(node: Any) -> Any:
     return _operations().linalg_lu_factor_ex(A.mT if as_columns else A)
 
 
+@shown("normalization", "FftC2CBackward0", "FftC2RBackward0", "FftR2CBackward0")
 def _normalization(node: Any) -> int:
     return ("none", "sqrt", "count").index(node.saved_scale)
 
 
+@shown("total_weight", "NllLossBackward0", "NllLoss2DBackward0")
 def _total_weight(node: Any) -> Any:
     """What a mean of weighted losses is divided by; zero where each loss stands for itself."""
-    target, weight = _saved(node, "target", "weight")
+    input, target, weight = _saved(node, "input", "target", "weight")
     counted = target[target.ne(node.saved_ignore_index)]
-    (input,) = _saved(node, "input")
     zero = input.new_zeros(())
     if node.saved_reduction == 0:
         return zero
     return zero + (counted.numel() if weight is None else weight[counted].sum())
 
 
+@shown("is_target", "MultilabelMarginLossBackward0")
 def _is_target(node: Any) -> Any:
     """One at the labels of each row, which end before the first -1."""
     input, target = _saved(node, "input", "target")
@@ -63,6 +114,7 @@ def _is_target(node: Any) -> Any:
     return input.new_zeros(target.shape).scatter_reduce(-1, places, valid.to(input.dtype), "amax")
 
 
+@shown("offsets", "EmbeddingBagBackward0")
 def _offsets(node: Any) -> Any:
     """Where each bag begins: the number of indices in those before it."""
     (owner,) = _saved(node, "owner")
@@ -70,12 +122,14 @@ def _offsets(node: Any) -> Any:
     return owner.lt(bags.unsqueeze(1)).sum(1)
 
 
+@shown("result1", "EmbeddingBagBackward0")
 def _owner(node: Any) -> Any:
     """The bag of each index, which PyTorch's sums without padding do not need."""
     (owner,) = _saved(node, "owner")
     return owner[:0] if node.saved_mode == 0 and node.saved_padding_idx < 0 else owner
 
 
+@shown("result2", "EmbeddingBagBackward0")
 def _bag_sizes(node: Any) -> Any:
     """How many indices of each bag count; PyTorch's sums do not count them."""
     owner, indices = _saved(node, "owner", "indices")
@@ -85,10 +139,23 @@ def _bag_sizes(node: Any) -> Any:
     return sizes.index_add(0, owner, indices.ne(node.saved_padding_idx).to(sizes.dtype))
 
 
+@shown("result3", "EmbeddingBagBackward0")
+def _chosen(node: Any) -> Any:
+    return _saved(node, "chosen")[0] if node.saved_mode == 2 else _bag_sizes(node)
+
+
+@shown("sparse", "EmbeddingBagBackward0")
+def _no(node: Any) -> bool:
+    return False
+
+
+@shown("length", "NarrowCopyBackward0")
 def _length(node: Any) -> int:
     return int(node.shape[node.inner.saved_dim])
 
 
+@shown("result1", "NativeBatchNormBackward0")
+@shown("result2", "NativeBatchNormBackward0")
 def _no_statistics(node: Any) -> Any:
     """A norm that uses its running statistics has none of the batch."""
     from pullback.tensor.tensor import new_tensor  # lazy: this module is loaded with nodes
@@ -96,42 +163,31 @@ def _no_statistics(node: Any) -> Any:
     return new_tensor(empty((0,), node.dtype))
 
 
-_LU = {"LU": lambda node: _lu(node)[0], "pivots": lambda node: _lu(node)[1]}
-_RESULTS: dict[str, dict[str, Any]] = {
-    "CumprodBackward0": {"result": lambda node: _operations().cumprod(*_saved(node, "input"), node.saved_dim)},
-    "EmbeddingBagBackward0": {
-        "offsets": _offsets,
-        "result1": _owner,
-        "result2": _bag_sizes,
-        "result3": lambda node: _saved(node, "chosen")[0] if node.saved_mode == 2 else _bag_sizes(node),
-        "sparse": False,
-    },
-    "FftC2CBackward0": {"normalization": _normalization},
-    "FftC2RBackward0": {"normalization": _normalization},
-    "FftR2CBackward0": {"normalization": _normalization},
-    "LinalgDetBackward0": _LU,
-    "LinalgHouseholderProductBackward0": {
-        "result": lambda node: _operations().linalg_householder_product(*_saved(node, "input", "tau")),
-    },
-    "LinalgSlogdetBackward0": _LU,
-    "LinalgSolveExBackward0": _LU,
-    "LogSigmoidBackward0": {"buffer": lambda node: _saved(node, "input")[0].abs().neg().exp()},
-    "MultilabelMarginLossBackward0": {"is_target": _is_target},
-    "NarrowCopyBackward0": {"length": _length},
-    "NativeBatchNormBackward0": {
-        "result1": _no_statistics,
-        "result2": _no_statistics,
-        "training": lambda node: node.operation == "batch_norm_training",
-    },
-    "NllLoss2DBackward0": {"total_weight": _total_weight},
-    "NllLossBackward0": {"total_weight": _total_weight},
-    "OrmqrBackward0": {
-        "result": lambda node: _operations().ormqr(
-            *_saved(node, "input", "input2", "input3"), node.saved_left, node.saved_transpose
-        ),
-    },
-    "ScaledDotProductFlashAttentionForCpuBackward0": {"dropout_p": 0.0},
-    "SpecialLogNdtrBackward0": {"result": lambda node: _operations().log_ndtr(*_saved(node, "input"))},
-    "TrilinearBackward0": {"expand1": (1, 3), "expand2": (0,), "expand3": (1, 2), "sumdim": (2, 3)},
-}
-"""By node: how a value is found, or the one value that it has here."""
+@shown("training", "NativeBatchNormBackward0")
+def _training(node: Any) -> bool:
+    return bool(node.operation == "batch_norm_training")
+
+
+@shown("dropout_p", "ScaledDotProductFlashAttentionForCpuBackward0")
+def _no_dropout(node: Any) -> float:
+    return 0.0
+
+
+@shown("expand1", "TrilinearBackward0")
+def _expanded_first(node: Any) -> tuple[int, ...]:
+    return 1, 3
+
+
+@shown("expand2", "TrilinearBackward0")
+def _expanded_weight(node: Any) -> tuple[int, ...]:
+    return (0,)
+
+
+@shown("expand3", "TrilinearBackward0")
+def _expanded_second(node: Any) -> tuple[int, ...]:
+    return 1, 2
+
+
+@shown("sumdim", "TrilinearBackward0")
+def _summed(node: Any) -> tuple[int, ...]:
+    return 2, 3
