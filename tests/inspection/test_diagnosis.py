@@ -61,6 +61,43 @@ def test_the_operation_its_line_and_the_kind_are_named(name: str, retain_graph: 
     assert str(None if scope["x"].grad is None else scope["x"].grad.tolist()) == str(before)
 
 
+FREED = {
+    "overflow of a product": ("y = (x * 1e30) * (x * 1e30)  # here", "MulBackward0", "overflow", True),
+    "overflow of leaves": ("x = (x * 1e30).detach().requires_grad_()\ny = x * x  # here", "MulBackward0", "overflow", False),
+    "log of a negative number": ("x = x.detach()[3:].requires_grad_()\ny = x.log()  # here", "LogBackward0", "domain", False),
+    "a leaf with NaN": ("x = (x / 0).detach().requires_grad_()\ny = x.sin()  # here", "SinBackward0", "nan_came_in", False),
+    "branch not taken": ("y = torch.where(x > 0, x.abs().sqrt(), 0.0)  # here", "SqrtBackward0", "zero_times_infinity", True),
+    "branch of a leaf": (
+        "x = x.detach().abs().requires_grad_()\ny = torch.where(x > 0, x.sqrt(), 0.0)  # here",
+        "SqrtBackward0", "zero_times_infinity", False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FREED)
+@pytest.mark.parametrize("retain_graph", [None, True, False])
+def test_a_graph_that_was_freed_is_computed_again_from_its_leaves(name: str, retain_graph: bool | None) -> None:
+    text, operation, kind, needs_graph = FREED[name]
+    if needs_graph and retain_graph is False:
+        pytest.skip("a number that was saved is gone with the graph")
+    scope, line = run(text, retain_graph)
+    found = diagnose(scope["loss"])
+    assert found is not None
+    assert (found.operation, found.kind, found.certain) == (operation, kind, True)
+    assert found.line is not None
+    assert found.line.place == ("a program", line)
+
+
+@pytest.mark.parametrize("retain_graph", [None, True, False])
+def test_data_that_nobody_kept_are_suspected_where_they_came_in(retain_graph: bool | None) -> None:
+    scope, line = run("y = (x + torch.tensor(float('nan'))).exp()  # here", retain_graph)
+    found = diagnose(scope["loss"])
+    assert found is not None
+    assert (found.operation, found.kind, found.certain) == ("AddBackward0", "nan_came_in", False)
+    assert found.line is not None
+    assert found.line.place == ("a program", line)
+
+
 @record_source_lines()
 def test_the_element_and_its_operands_are_shown() -> None:
     x = pullback.tensor([[1.0, 4.0], [0.0, 9.0]], requires_grad=True)

@@ -100,6 +100,24 @@ def test_checkpoints_change_no_bit(reentrant: bool) -> None:
     assert fingerprint(run) == fingerprint()
 
 
+def test_compiled_functions_change_no_bit_where_algorithms_are_deterministic() -> None:
+    def run(network: Any, x: Any) -> Any:
+        compiled = pullback.compile(network)
+        for _ in range(3):  # from the third call on Python is skipped
+            network.zero_grad()
+            y = compiled(x)
+        assert y.grad_fn.name() == "CompiledFunctionBackward"
+        return y
+
+    pullback.use_deterministic_algorithms(True)
+    try:
+        assert fingerprint(lambda network, x: run(network.eval(), x)) == fingerprint(
+            lambda network, x: network.eval()(x)
+        )
+    finally:
+        pullback.use_deterministic_algorithms(False)
+
+
 def test_watching_changes_no_bit() -> None:
     with recorded_run(), pullback.profiler.profile(profile_memory=True):
         watched = fingerprint()

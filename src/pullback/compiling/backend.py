@@ -19,7 +19,7 @@ from pullback.compiling.program import Number, Program, Runner, Value, fill, val
 from pullback.compiling.simplification import simplify
 from pullback.modes.user_warnings import warn_user
 
-__all__ = ["build", "simplify", "split"]
+__all__ = ["build", "build_exactly", "simplify", "split"]
 
 PATIENCE = 1.0
 """How many seconds `build` waits for the compiler; from then on the program runs as it was recorded until it is done."""
@@ -41,6 +41,11 @@ def build(program: Program) -> Runner:
     except Exception as error:  # a program that can be run as recorded must not fail for want of a plan
         return CallsRunner(program, f"{type(error).__name__}: {error}")
     return BuiltRunner(program, plan, CallsRunner(program), patience=PATIENCE)
+
+
+def build_exactly(program: Program) -> Runner:
+    """A runner that gives eager's bits: fused loops round less often, and sum in another order."""
+    return CallsRunner(program, "use_deterministic_algorithms(True) asks for the bits of eager")
 
 
 def _tell_of_no_compiler() -> None:

@@ -21,7 +21,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from pullback.backend.dtype import default_float
-from pullback.compiling.backend import build
+from pullback.compiling.backend import build, build_exactly
 from pullback.compiling.capturing import Capture, capture, release_traced
 from pullback.compiling.checking import run_checked
 from pullback.compiling.entries import Entry
@@ -32,6 +32,7 @@ from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import CannotSplit, Segmented, Spot, mentions_create_graph
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
+from pullback.environment import are_deterministic_algorithms_enabled
 from pullback.errors import AutogradError
 from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
@@ -163,7 +164,7 @@ class CompiledFunction:
             modes = _modes()
             if modes is None:
                 return None
-        parts: list[Any] = [structure, modes, default_float()]
+        parts: list[Any] = [structure, modes, default_float(), are_deterministic_algorithms_enabled()]
         seen: dict[int, int] = {}
         for place, leaf in enumerate(leaves):
             if isinstance(leaf, TensorBase):
@@ -196,7 +197,8 @@ class CompiledFunction:
                 self.cut(text, made)
         else:
             now = fingerprint(made)
-            entry = Entry(made, self.function, build if now == kind.former else replay)
+            builder = build_exactly if are_deterministic_algorithms_enabled() else build
+            entry = Entry(made, self.function, builder if now == kind.former else replay)
             if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
                 kind.is_eager = True
                 kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]

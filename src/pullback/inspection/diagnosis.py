@@ -15,6 +15,7 @@ from pullback.graph.node import Node
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput, forward_name
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
 from pullback.inspection.nodes import acting_node, leaves_behind, nodes_behind, saved_values
+from pullback.inspection.replaying import replayed
 from pullback.kernels.comparison import isfinite
 from pullback.report import lines_html
 from pullback.tensor.tensor import Tensor
@@ -71,8 +72,7 @@ class Diagnosis:
     `kind` is one of "domain", "overflow", "zero_times_infinity", "division_by_zero", "nan_came_in", "unknown";
     `operation` the node, `line` the user's line that recorded it, `element` the index of the first such element,
     `operands` the values there by name (`incoming` and `outgoing` are gradients), `forward` whether already the forward
-    computation made it. `certain` is False where the graph was freed and only candidates are left; `others` are further
-    ones.
+    computation made it. `certain` is False where only candidates are left, `doubt` says why; `others` are further ones.
     """
 
     def __init__(self, node: Node | None, kind: str, *, forward: bool = False, branch: bool = False) -> None:
@@ -85,6 +85,7 @@ class Diagnosis:
         self.element: tuple[int, ...] | None = None
         self.operands: dict[str, Any] = {}
         self.certain = True
+        self.doubt = ""
         self.others: list[SourceLine] = []
         words = {
             "operation": self.operation if node is None else forward_name(self.operation).lower(),
@@ -95,7 +96,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         what = "The forward of" if self.forward else "The gradient of"
-        doubt = "" if self.certain else ", probably: the graph was freed; retain_graph=True tells more"
+        doubt = "" if self.certain else f", probably: {self.doubt}"
         lines = [f"{what} {self.operation} is not finite{doubt}: {self.sentence} [{self.kind}]"]
         if self.line is not None:
             lines.append(f"  at {self.line.describe()}")
@@ -114,8 +115,9 @@ def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:
     """Find the operation that made a gradient infinite or NaN; None where all is finite.
 
     It works after backward(), without any mode. Where the graph was kept (`retain_graph=True`, or before backward()), the
-    pass is run again, without hooks and without changing any `.grad`, and the element and its operands are known. Of a
-    graph that was freed the operations that can have done it are left, judged by the leaves and their gradients.
+    pass is run again, without hooks and without changing any `.grad`, and the element and its operands are known. A graph
+    that was freed is computed again where it depends on leaves and numbers alone; of others the operations that can have
+    done it are left, judged by the leaves and their gradients.
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 0.0], requires_grad=True)
@@ -127,6 +129,9 @@ def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:
     """
     nodes = nodes_behind(loss)
     if any(node.released for node in nodes):
+        again = replayed(nodes).get(nodes[0])
+        if again is not None and _same(again._array, loss._array):
+            return diagnose(again, gradient)
         return _of_leaves(loss, nodes)
     if not _finite(loss._array):
         return _of_forward(loss, nodes)
@@ -165,17 +170,44 @@ def _at_element(node: Node, bad: Any, arrived: tuple[Any, ...], has_branches: bo
 
 def _of_forward(loss: Tensor, nodes: list[Node]) -> Diagnosis:
     """The forward computation gave no finite loss: the first value on the way that is not finite."""
-    for node in sorted(nodes, key=lambda node: node.sequence_nr):
-        for name, value in _known_operands(node):
-            array = as_array(getattr(value, "_array", value))
-            bad = _breaks_at(node, name, array)
-            if _finite(array) and bad is None:
-                continue
-            maker = value.grad_fn if isinstance(value, Tensor) else None
-            if bad is not None or isinstance(value, SavedOutput) or maker is None:
-                return _of_value(node, array, bad, name)
-            return _of_value(maker, array)
-    return _of_value(loss.grad_fn, loss._array)
+    made = replayed(nodes)
+    ordered = _operations_in_order(nodes)
+    found = None
+    unknown: list[Node] = []
+    for node in ordered:
+        found = _of_forward_node(node, made.get(node))
+        if found is not None:
+            break
+        if node not in made and "result" not in dict(saved_values(node)):
+            unknown.append(node)
+    found = found or _of_value(loss.grad_fn, loss._array)
+    if found.kind != "unknown" or not unknown or unknown[0] is found.node:
+        return found
+    return _doubted(Diagnosis(unknown[0], "nan_came_in", forward=True), "its operands were not kept", unknown[1:])
+
+
+def _of_forward_node(node: Node, made: Tensor | None) -> Diagnosis | None:
+    """What is not finite of the operands of a node, or of its result where that was computed again."""
+    for name, value in _known_operands(node):
+        array = as_array(getattr(value, "_array", value))
+        bad = _breaks_at(node, name, array)
+        if _finite(array) and bad is None:
+            continue
+        maker = value.grad_fn if isinstance(value, Tensor) else None
+        if bad is not None or isinstance(value, SavedOutput) or maker is None:
+            return _of_value(node, array, bad, name)
+        return _of_value(maker, array)
+    return None if made is None or _finite(made._array) else _of_value(node, made._array)
+
+
+def _operations_in_order(nodes: list[Node]) -> list[Node]:
+    return sorted((node for node in nodes if not hasattr(node, "variable")), key=lambda node: node.sequence_nr)
+
+
+def _doubted(found: Diagnosis, doubt: str, others: list[Node]) -> Diagnosis:
+    found.certain, found.doubt = False, doubt
+    found.others = [line for node in others if (line := source_line_of(node)) is not None]
+    return found
 
 
 def _known_operands(node: Node) -> list[tuple[str, Any]]:
@@ -227,7 +259,7 @@ def _of_leaves(loss: Tensor, nodes: list[Node]) -> Diagnosis | None:
     """The graph was freed: the operations below which every gradient is bad, those with infinite derivatives first."""
     bad = [leaf for leaf in leaves_behind(loss) if leaf.grad is not None and not _finite(leaf.grad._array)]
     if not bad:
-        return None
+        return None if _finite(loss._array) else _of_freed_forward(loss, nodes)
     sane = {id(leaf) for leaf in leaves_behind(loss) if leaf.grad is not None} - {id(leaf) for leaf in bad}
     reached = _leaves_below(nodes)
     guilty = {id(leaf) for leaf in bad}
@@ -236,13 +268,35 @@ def _of_leaves(loss: Tensor, nodes: list[Node]) -> Diagnosis | None:
     known = [found for node in suspects if (found := _by_leaf(node)) is not None]
     if known:
         return known[0]
-    candidates = [node for node in suspects if _operation(node) in _SINGULAR] or suspects
+    candidates = [node for node in suspects if _operation(node) in _SINGULAR]
+    if not candidates and not _finite(loss._array):
+        return _of_freed_forward(loss, nodes)
+    candidates = candidates or suspects
     if not candidates:
         return Diagnosis(None, "nan_came_in")
-    found = Diagnosis(candidates[0], "division_by_zero" if _operation(candidates[0]) in _SINGULAR else "unknown")
-    found.certain = False
-    found.others = [line for node in candidates[1:] if (line := source_line_of(node)) is not None]
-    return found
+    came_in = any(not _finite(leaf._array) for leaf in bad)
+    kind = "division_by_zero" if _operation(candidates[0]) in _SINGULAR else "nan_came_in" if came_in else "unknown"
+    return _doubted(Diagnosis(candidates[0], kind), _FREED, candidates[1:])
+
+
+_FREED = "the graph was freed; retain_graph=True tells more"
+
+
+def _of_freed_forward(loss: Tensor, nodes: list[Node]) -> Diagnosis:
+    """The loss is not finite, and the graph was freed."""
+    ordered = _operations_in_order(nodes)
+    for node in ordered:
+        leaf = next((value for _, value in _known_operands(node) if not _finite(getattr(value, "_array", value))), None)
+        if leaf is not None:
+            return _of_value(node, leaf._array, None, "input")
+    known = [found for node in ordered if (found := _by_leaf(node)) is not None]
+    if known:
+        known[0].forward = True
+        return known[0]
+    growing = [node for node in ordered if _operation(node) in {*_POLES, "Exp", "Pow"}]
+    if growing and not (loss._array != loss._array).any():
+        return _doubted(Diagnosis(growing[0], "overflow", forward=True), _FREED, growing[1:])
+    return _doubted(Diagnosis(ordered[0], "nan_came_in", forward=True), _FREED, ordered[1:])
 
 
 def _by_leaf(node: Node) -> Diagnosis | None:
@@ -256,11 +310,18 @@ def _by_leaf(node: Node) -> Diagnosis | None:
         for kind, is_bad in (("domain", _OUTSIDE.get(name, _never)), ("division_by_zero", _SINGULAR[name])):
             places = as_array(is_bad(flat)).nonzero()[0]
             if len(places):
+                if kind == "division_by_zero" and _has_nan_gradient(leaf, int(places[0])):
+                    kind = "zero_times_infinity"
                 found = Diagnosis(node, kind)
                 found.element = _unravel(int(places[0]), leaf._array.shape)
                 found.operands = {"input": flat[places[0]].item()}
                 return found
     return None
+
+
+def _has_nan_gradient(leaf: Tensor, place: int) -> bool:
+    """Whether the gradient at an element is NaN: a gradient that meets an infinite derivative is infinite unless it is 0."""
+    return leaf.grad is not None and math.isnan(abs(leaf.grad._array.reshape(-1)[place].item()))
 
 
 def _never(value: Any) -> Any:
@@ -341,6 +402,11 @@ def _value_at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> A
         return None
     index = tuple([0 if size == 1 else place for size, place in zip(array.shape, element[lead:], strict=True)])
     return array[index].item()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two arrays of one shape have the same values; NaN is the same as NaN."""
+    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _finite(value: Any) -> bool:
