@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: compiled-operations demo test test-browser test-compiled check lint format types layers notes codegen conformance fuzz parity test-gpu bench bench-quick bench-operations size clean
+.PHONY: compiled-operations demo test test-browser test-compiled test-notebook check lint format types layers notes codegen conformance fuzz parity test-gpu bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
@@ -24,6 +24,12 @@ test: $(VENV)/.developed
 test-browser: $(VENV)/.developed
 	@command -v chromedriver >/dev/null || { echo "chromedriver is missing (Debian: apt-get install chromium chromium-driver)"; exit 1; }
 	$(BIN)/python -m pytest tests/browser
+
+# A notebook in a real kernel, in an environment of its own.
+test-notebook:
+	$(PYTHON) -m venv build/notebook
+	build/notebook/bin/python -m pip install --quiet numpy ml_dtypes nbclient nbformat ipykernel ipywidgets tqdm pytest hypothesis
+	PYTHONPATH=src build/notebook/bin/python -m pytest tests/utils/test_notebook.py
 
 # The same tests on compiled modules, in an environment of their own; needs a C compiler.
 test-compiled: $(COMPILED)/.installed

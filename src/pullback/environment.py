@@ -134,7 +134,8 @@ def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.boo
 
     Operations here are deterministic, but how BLAS and LAPACK divide complex products and systems among threads shows in
     the last bits: while `mode` is on, they use one. If they cannot be told so (only OpenBLAS can), this raises, or warns
-    with `warn_only`, before anything is computed.
+    with `warn_only`, before anything is computed. Compiled functions run the kernels that they recorded one by one, and so
+    have the bits of eager.
     """
     if not isinstance(mode, builtins.bool):
         raise wrong_type("_set_deterministic_algorithms", "mode", 1, "bool", mode)

@@ -15,6 +15,7 @@ import pytest
 from pullback.autograd.graph import record_source_lines
 from pullback.engine.leaks import Sentinel
 from pullback.modes.cuts import clear_cuts
+from pullback.utils.graph_picture import Detail, read_graph, svg_text
 
 GUIDE = Path(__file__).parents[2] / "docs" / "debugging_gradients.md"
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
@@ -31,13 +32,14 @@ def programs() -> list[tuple[str, str]]:
     return found
 
 
-def output_of(program: str) -> str:
+def output_of(program: str, scope: dict[str, Any] | None = None) -> str:
     """What a program prints; its warnings and its error too."""
     clear_cuts()
     Sentinel.warned = False
     linecache.cache["program.py"] = (len(program), None, program.splitlines(keepends=True), "program.py")
     out = io.StringIO()
-    scope: dict[str, Any] = {"__name__": "program"}
+    scope = {} if scope is None else scope
+    scope["__name__"] = "program"
     with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught, record_source_lines():
         warnings.simplefilter("always")
         try:
@@ -52,3 +54,14 @@ def output_of(program: str) -> str:
 @pytest.mark.parametrize(("program", "expected"), programs(), ids=range(1, len(programs()) + 1))
 def test_a_program_of_the_guide_prints_what_it_says(program: str, expected: str) -> None:
     assert output_of(program).split() == expected.split()
+
+
+@pytest.mark.parametrize(("name", "mended"), [("cut_off.svg", False), ("joined.svg", True)])
+def test_the_pictures_of_section_4_are_those_of_its_programs(name: str, mended: bool) -> None:
+    program = next(
+        text for text, expected in programs() if expected.startswith("every parameter has") == mended and "Net" in text
+    )
+    scope: dict[str, Any] = {}
+    output_of(program, scope)
+    drawn = svg_text(read_graph(scope["loss"], scope["net"], Detail()))
+    assert drawn == (GUIDE.parent / "pictures" / name).read_text(encoding="utf-8")
