@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import operator
 import sys
 import threading
 from collections.abc import Callable
@@ -139,12 +140,20 @@ class Recorder:
 
     def _settle(self) -> None:
         """Put new blocks in their places."""
-        for block in self._new_blocks:
+        new, self._new_blocks = self._new_blocks, []
+        for block in new:
             block.find_bounds()
-        self._blocks.extend(self._new_blocks)
+        if 8 * len(new) < len(
+            self._blocks
+        ):  # to sort all of them after each call would take the square of their number
+            for block in new:
+                place = bisect.bisect_right(self._lows, block.low)
+                self._lows.insert(place, block.low)
+                self._blocks.insert(place, block)
+            return
+        self._blocks.extend(new)
         self._blocks.sort(key=_low_of)
         self._lows = [block.low for block in self._blocks]
-        self._new_blocks = []
 
     def _add_block(self, block: Block) -> bool:
         """Enter a block; False if it overlaps one that is there."""
@@ -447,8 +456,7 @@ def _place_of(pair: tuple[int, Value]) -> int:
     return pair[0]
 
 
-def _low_of(block: Block) -> int:
-    return block.low
+_low_of = operator.attrgetter("low")
 
 
 _CHECKING = ("check", "require", "refuse")
