@@ -90,6 +90,7 @@ def with_a_loop(x: Any) -> Any:
         (lambda x: pullback.func.grad(lambda z: (z**3).sum())(x), [(3,)]),
         (lambda x: pullback.func.vmap(lambda z: z.sin().sum())(x), [(3, 4)]),
         (lambda x: pullback.func.hessian(lambda z: (z**3).sum())(x.detach()) * x, [(3,)]),
+        (lambda x: pullback.autograd.functional.hvp(lambda z: (z**3).sum(), x.detach(), x.detach() + 1)[1] * x, [(3,)]),
         (lambda x: pullback.func.jacrev(lambda z: z.exp())(x), [(3,)]),
         (lambda x: pullback.autograd.grad((x**3).sum(), x, create_graph=True)[0], [(3,)]),
         (lambda x: pullback.utils.checkpoint.checkpoint(lambda z: z.sin().exp(), x, use_reentrant=False), [(3,)]),

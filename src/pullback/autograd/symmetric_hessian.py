@@ -36,7 +36,15 @@ _POWER = "PowBackward0"
 
 
 def has_symmetric_hessian(output: Any, inputs: Sequence[Any]) -> bool:
-    """Whether nothing but smooth operations of real numbers leads from the inputs to the output, unseen by anybody."""
+    """Whether nothing but smooth operations of real numbers leads from the inputs to the output, unseen by anybody.
+
+    A recording is told no: whether the result is finite, on which the shorter way depends, is different for each call, and
+    what the longer way computes in vain is dropped from the program.
+    """
+    from pullback.backend.traced_array import recorder_of  # few programs are recorded
+
+    if recorder_of(*[x._array for x in inputs]) is not None:
+        return False
     nodes = nodes_between(output, inputs)
     return nodes is not None and all(x._array.dtype.kind == "f" for x in inputs) and all(map(_is_smooth, nodes))
 
