@@ -92,7 +92,7 @@ def _shares(first: Any, array: Any) -> bool:
 
 def built(program: Program) -> BuiltRunner:
     """The compiled runner of a program."""
-    runner = BuiltRunner(program, build_plan(program), replay(program), patience=300)
+    runner = BuiltRunner(program, lambda: build_plan(program), replay(program), patience=300)
     assert runner.is_compiled, runner.problem
     return runner
 

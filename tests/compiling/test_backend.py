@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pullback import kernels
-from pullback.compiling import backend
+from pullback.compiling import backend, plan
 from pullback.compiling.backend import CallsRunner, simplify, split
 from pullback.compiling.plan import Segment
 from pullback.compiling.program import Call, JointProgram, Value, replay
@@ -388,3 +390,50 @@ def test_program_that_cannot_be_planned_runs_as_recorded(monkeypatch: pytest.Mon
     runner: Any = backend.build(record(lambda r, x: r.exp(x), [array]).program)
     np.testing.assert_array_equal(runner([array])[0], kernels.exp(array))
     assert "on purpose" in runner.describe()
+
+
+@pytest.mark.parametrize(
+    ("compiled", "recorded", "kept"),
+    [
+        (0.0005, 0.0001, "compiled"),
+        (0.002, 0.004, "compiled"),
+        (0.002, 0.00195, "compiled"),
+        (0.004, 0.002, "recorded"),
+    ],
+    ids=["too short to measure", "compiled is faster", "no difference to speak of", "recorded is faster"],
+)
+def test_the_faster_way_is_kept(monkeypatch: pytest.MonkeyPatch, compiled: float, recorded: float, kept: str) -> None:
+    clock = [0.0]
+    called: list[str] = []
+
+    def way(name: str, seconds: float) -> Any:
+        def run(inputs: Any) -> Any:
+            called.append(name)
+            clock[0] += seconds
+            return inputs
+
+        return run
+
+    array = arrays((3,))[0]
+    runner: Any = built(record(lambda r, x: r.exp(x), [array]).program)
+    monkeypatch.setattr(plan, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    runner._reference = way("recorded", recorded)
+    runner._run = runner._in_turns(way("compiled", compiled))
+    for _ in range(12):
+        runner([array])
+    assert called[-4:] == [kept] * 4
+    assert ("one after the other" in runner.describe()) == (kept == "recorded")
+
+
+def test_long_planning_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = threading.Event()
+    make = plan.build_plan
+    monkeypatch.setattr(backend, "build_plan", lambda program: (begin.wait(60), make(program))[1])
+    monkeypatch.setattr(backend, "PATIENCE", 0.0)
+    array = arrays((3,))[0]
+    runner: Any = backend.build(record(lambda r, x: r.exp(x), [array]).program)
+    np.testing.assert_array_equal(runner([array])[0], kernels.exp(array))
+    assert not runner.is_compiled
+    begin.set()
+    assert len(runner.plan.parts) == 1
+    assert runner.is_compiled

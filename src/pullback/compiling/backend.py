@@ -14,15 +14,16 @@ from typing import Any
 
 from pullback.compiling.library import find_compiler
 from pullback.compiling.partition import split
-from pullback.compiling.plan import BuiltRunner, NotPlanned, build_plan
+from pullback.compiling.plan import BuiltRunner, build_plan
 from pullback.compiling.program import Number, Program, Runner, Value, fill, values_in
 from pullback.compiling.simplification import simplify
 from pullback.modes.user_warnings import warn_user
 
 __all__ = ["build", "build_exactly", "simplify", "split"]
 
-PATIENCE = 1.0
-"""How many seconds `build` waits for the compiler; from then on the program runs as it was recorded until it is done."""
+PATIENCE = 0.5
+"""How many seconds `build` waits; from then on the program runs as it was recorded until it is planned and compiled. Forward
+and backward wait one after the other."""
 
 
 class _Told:
@@ -34,13 +35,7 @@ def build(program: Program) -> Runner:
     if find_compiler() is None:
         _tell_of_no_compiler()
         return CallsRunner(program)
-    try:
-        plan = build_plan(program)
-    except NotPlanned as problem:
-        return CallsRunner(program, str(problem))
-    except Exception as error:  # a program that can be run as recorded must not fail for want of a plan
-        return CallsRunner(program, f"{type(error).__name__}: {error}")
-    return BuiltRunner(program, plan, CallsRunner(program), patience=PATIENCE)
+    return BuiltRunner(program, lambda: build_plan(program), CallsRunner(program), patience=PATIENCE)
 
 
 def build_exactly(program: Program) -> Runner:
@@ -60,9 +55,8 @@ def _tell_of_no_compiler() -> None:
 class CallsRunner:
     """Runs a program kernel by kernel, and lets memory go when nobody reads it any more."""
 
-    def __init__(self, program: Program, problem: str = "") -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.problem = problem
         used: set[Any] = {*program.outputs, *[value for _, value in program.writes]}
         self._steps: list[tuple[Any, list[Any]]] = []
         self._constants: dict[Any, Any] = {}
@@ -99,5 +93,4 @@ class CallsRunner:
 
     def describe(self) -> str:
         """What runs, for `explain`."""
-        why = f" ({self.problem})" if self.problem else ""
-        return f"{len(self.program.calls)} kernels, one after the other{why}"
+        return f"{len(self.program.calls)} kernels, one after the other"

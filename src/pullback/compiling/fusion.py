@@ -30,6 +30,9 @@ from pullback.compiling.steps import (
 
 MAP, ROWS, COLUMNS, WHOLE, SINGLE = "map", "rows", "columns", "whole", "single"
 _MOST_COST, _MOST_STEPS, _MOST_PLACES = 1600, 480, 48
+_SHORT, _MOST_COST_OF_SHORT = 4096, 640
+"""A loop over few elements gains little from being long, since what goes through memory is in the cache; the compiler
+takes more than twice as long for twice the text."""
 _SMALL_WHOLE = 8192
 """Up to so many elements a reduction of everything is done by one thread, as one row."""
 _NEAR = 6
@@ -159,7 +162,8 @@ class Fusion:
             return None
         if step.out.storage.before is not None and not _overwrites_safely(group, step.out):
             return None
-        if group.cost + _cost(step) > _MOST_COST or len(group.steps) >= _MOST_STEPS:
+        most = _MOST_COST_OF_SHORT if math.prod(group.dims) <= _SHORT else _MOST_COST
+        if group.cost + _cost(step) > most or len(group.steps) >= _MOST_STEPS:
             return None
         if len(group.reads | group.made.keys()) + len(step.reads) > _MOST_PLACES and any(
             place.storage not in group.made for place in step.reads

@@ -16,8 +16,11 @@ from pullback.expressions.tree import MASK, NUMBER, REAL, Expr, Load
 
 _TILE, _CHUNK, _ROWS_AT_ONCE, _PART = 64, 1024, 128, 4096
 _LONGEST_KEPT = 4096
-_WORK = 262144
-"""So many additions are worth a thread."""
+_WORK = 1 << 20
+"""So many additions are worth a thread: some 20 microseconds of work, since waking one takes 5, and much longer where other
+processes want the core."""
+_MEMORY = 16
+"""What reading and writing an element costs beside its arithmetic, in additions."""
 
 _STARTS = {"sum": "0", "maximum": "(-INFINITY)", "minimum": "INFINITY"}
 _SIGNS = {"maximum": ">", "minimum": "<"}
@@ -163,7 +166,7 @@ class _Writer:
             self.count = kept * self.tiles
         else:
             self.count = sizes[0] if sizes and not flags[0] else 1
-        share = max(_WORK // (self.group.cost + 4), 2048)
+        share = max(_WORK // (self.group.cost + _MEMORY), 2048)
         # A loop that is too short for threads has its bounds in its text, so that the compiler can choose its vectors.
         self.smallest = max(1, math.ceil(share * self.count / max(elements, 1))) if elements >= 2 * share else 0
 
