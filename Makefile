@@ -126,6 +126,11 @@ coverage: $(VENV)/.developed
 wheel-pure: $(VENV)/.created
 	PULLBACK_COMPILE=0 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
+# A page that trains a network in the browser, in build/browser; PYODIDE=FOLDER copies the runtime into it.
+.PHONY: browser
+browser: wheel-pure
+	$(BIN)/python -m tools.browser_page build/browser dist/pullback-*-py3-none-any.whl $(PYODIDE)
+
 sdist: $(VENV)/.created
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build --sdist --outdir dist .

@@ -60,13 +60,13 @@ class Browser:
             self._driver.stdout.close()
             self._folder.cleanup()
 
-    def open(self, page: Path, width: int = 1280, height: int = 800) -> None:
-        """Show a file in a view of this size."""
+    def open(self, page: Path | str, width: int = 1280, height: int = 800) -> None:
+        """Show a file, or an address, in a view of this size."""
         self._call("POST", "/goog/cdp/execute", {
             "cmd": "Emulation.setDeviceMetricsOverride",
             "params": {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         })  # fmt: skip
-        self._call("POST", "/url", {"url": page.resolve().as_uri()})
+        self._call("POST", "/url", {"url": page if isinstance(page, str) else page.resolve().as_uri()})
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run the body of a JavaScript function and return what it returns."""

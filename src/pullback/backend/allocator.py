@@ -8,8 +8,10 @@ Measured with a chain of elementwise operations, forward and backward, on 2**17,
 
 from __future__ import annotations
 
-import ctypes
 import sys
+from typing import Any
+
+from pullback.backend.c_types import ctypes
 
 KEPT = 256 * 2**20
 """Bytes that may stay free at the end of the heap."""
@@ -35,5 +37,5 @@ def empty_cache() -> None:
         library.malloc_trim(0)
 
 
-def _c_library() -> ctypes.CDLL | None:
-    return ctypes.CDLL(None) if sys.platform == "linux" else None
+def _c_library() -> Any:
+    return ctypes.CDLL(None) if sys.platform == "linux" and ctypes is not None else None

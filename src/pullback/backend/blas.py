@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import sys
+from typing import Any
 
 import numpy as np
 from numpy._core import _multiarray_umath
+
+from pullback.backend.c_types import ctypes
 
 # What OpenBLAS calls it, by how NumPy's copy of the library was built.
 _THREAD_SETTERS = (
@@ -32,11 +34,11 @@ def describe_arrays() -> str:
 
 
 @functools.cache
-def numpy_library() -> ctypes.CDLL | None:
+def numpy_library() -> Any:
     """NumPy's compiled module, in which the symbols of what it is linked with are found, too: where BLAS and LAPACK are
     need not be known. None where symbols are not searched so."""
     try:
-        return None if sys.platform == "win32" else ctypes.CDLL(_multiarray_umath.__file__)
+        return None if sys.platform == "win32" or ctypes is None else ctypes.CDLL(_multiarray_umath.__file__)
     except OSError:
         return None
 

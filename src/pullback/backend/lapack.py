@@ -12,7 +12,6 @@ exchanged. Routines overwrite what they are given.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -20,17 +19,18 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.blas import numpy_library
+from pullback.backend.c_types import ctypes
 from pullback.typing import Array
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _CALLS_LIKE_A_COLUMN = 6  # so many take as long as the elimination of one column of all matrices
 _NAMES = (
-    ("scipy_{}_64_", ctypes.c_int64),
-    ("{}_64_", ctypes.c_int64),
-    ("{}$NEWLAPACK$ILP64", ctypes.c_int64),
-    ("{}$NEWLAPACK", ctypes.c_int32),
-    ("scipy_{}_", ctypes.c_int32),
-    ("{}_", ctypes.c_int32),
+    ("scipy_{}_64_", "c_int64"),
+    ("{}_64_", "c_int64"),
+    ("{}$NEWLAPACK$ILP64", "c_int64"),
+    ("{}$NEWLAPACK", "c_int32"),
+    ("scipy_{}_", "c_int32"),
+    ("{}_", "c_int32"),
 )
 
 
@@ -45,16 +45,17 @@ def finds_routines(array: Array) -> bool:
 
 
 @functools.cache
-def _library() -> tuple[ctypes.CDLL, str, Any] | None:
+def _library() -> tuple[Any, str, Any] | None:
     """The library, how it names its routines, and its type of integers."""
     library = numpy_library()
-    for name, integer in _NAMES:
-        if library is not None and hasattr(library, name.format("dgetrf")) and _is_right(library, name, integer):
+    for name, kind in _NAMES if library is not None else ():
+        integer = getattr(ctypes, kind)
+        if hasattr(library, name.format("dgetrf")) and _is_right(library, name, integer):
             return library, name, integer
     return None
 
 
-def _is_right(library: ctypes.CDLL, name: str, integer: Any) -> bool:
+def _is_right(library: Any, name: str, integer: Any) -> bool:
     """Whether [[1 2] [4 4]] is factorized into [[4 4] [1/4 1]]."""
     columns = np.array([[[1.0, 4.0], [2.0, 4.0]]])
     pivots, info = np.full(2, -1, integer), integer(-1)

@@ -10,7 +10,6 @@ cannot be used, a temporary one is. The oldest files go when there are too many.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import hashlib
 import os
 import platform
@@ -22,7 +21,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from pullback.backend.c_types import ctypes
 from pullback.native import usable_threads
 from pullback.version import __version__
 
@@ -41,6 +42,8 @@ class CompilerFailed(Exception):
 
 def find_compiler() -> str | None:
     """The C compiler of this machine: the one that CC names, or gcc, cc, clang."""
+    if ctypes is None:
+        return None  # what was compiled could not be loaded
     wanted = os.environ.get("CC")
     for name in ([wanted] if wanted else []) + ["gcc", "cc", "clang"]:
         found = shutil.which(name)
@@ -54,7 +57,7 @@ class Library:
 
     def __init__(self) -> None:
         self._addresses: dict[str, int] = {}
-        self._loaded: list[ctypes.CDLL] = []
+        self._loaded: list[Any] = []
         self._lock = threading.Lock()
         self._folder: Path | None = None
 
@@ -79,7 +82,7 @@ class Library:
                 function = getattr(library, name_of(text))
                 self._addresses[text] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    def _load(self, texts: list[str]) -> ctypes.CDLL:
+    def _load(self, texts: list[str]) -> Any:
         """The library of some loops, from the folder or compiled."""
         compiler = find_compiler()
         if compiler is None:
@@ -93,7 +96,7 @@ class Library:
                 return library
         return self._compile(source, compiler, key, folder)
 
-    def _compile(self, source: str, compiler: str, key: str, folder: Path) -> ctypes.CDLL:
+    def _compile(self, source: str, compiler: str, key: str, folder: Path) -> Any:
         with tempfile.TemporaryDirectory(prefix="pullback-") as work:
             text, made = Path(work, "loops.c"), Path(work, "loops.so")
             text.write_text(source, encoding="utf-8")
@@ -225,7 +228,7 @@ def _processor() -> str:
     return platform.machine() + "".join(sorted(set(lines)))
 
 
-def _load_checked(path: Path) -> ctypes.CDLL | None:
+def _load_checked(path: Path) -> Any:
     """A library whose content is what its name says; a damaged one is removed."""
     try:
         content = path.read_bytes()

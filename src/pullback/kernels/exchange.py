@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import flat_storage, storage_of
+from pullback.backend.c_types import ctypes
 from pullback.backend.device import find_library, usable_device
 from pullback.backend.device_array import DeviceArray
 from pullback.typing import Array, DType
@@ -49,8 +50,6 @@ def _writable(array: Array) -> Array:
     """NumPy marks what older exporters give as read-only; PyTorch's tensors are not."""
     if 0 in array.shape:
         return np.empty(array.shape, array.dtype)
-    import ctypes
-
     interface = array.__array_interface__
     span = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
     memory = (ctypes.c_char * span).from_address(interface["data"][0])

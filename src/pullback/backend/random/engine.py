@@ -10,10 +10,9 @@ Each function here says whether it has drawn; these references never have.
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 
+from pullback.backend.c_types import ctypes
 from pullback.native import extension, native
 from pullback.typing import Array
 
@@ -22,6 +21,8 @@ _WORDS = 624
 
 def engine_memory(bits: np.random.MT19937) -> Array | None:
     """The memory of a bit generator as an array of words. See Note [Memory of the engine]."""
+    if ctypes is None:
+        return None
     address = bits.ctypes.state_address
     words = np.frombuffer((ctypes.c_uint32 * (_WORDS + 1)).from_address(address), np.uint32)
     state = bits.state["state"]

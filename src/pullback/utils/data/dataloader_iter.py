@@ -16,10 +16,10 @@ from pullback.utils.data.exception_wrapper import ExceptionWrapper
 from pullback.utils.data.fetch import DatasetKind
 from pullback.utils.data.sampler import draw_seed
 from pullback.utils.data.worker import EndOfStream, WorkerSetup
-from pullback.utils.data.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from pullback.utils.data.dataloader import DataLoader
+    from pullback.utils.data.worker_pool import WorkerPool
 
 __all__ = ["_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]
 
@@ -126,7 +126,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
         self._next_number = 0
-        self._pool = WorkerPool(loader.multiprocessing_context or _default_context(), self._make_setups(loader))
+        self._pool = _worker_pool_class()(
+            loader.multiprocessing_context or _default_context(), self._make_setups(loader)
+        )
         self._begin_epoch(loader)
 
     def _make_setups(self, loader: DataLoader[Any]) -> list[WorkerSetup]:
@@ -218,6 +220,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _shutdown_workers(self) -> None:
         self._pool.shutdown()
+
+
+def _worker_pool_class() -> type[WorkerPool]:
+    """WorkerPool, where there are processes: not in a browser."""
+    try:
+        from pullback.utils.data.worker_pool import WorkerPool  # lazy: the system may lack processes
+    except ImportError as error:
+        raise RuntimeError(f"this Python cannot start worker processes ({error}): use num_workers=0") from None
+    return WorkerPool
 
 
 def _default_context() -> Any:

@@ -11,8 +11,10 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 __all__ = ["pack", "receive_parts", "send_parts", "unpack"]
 

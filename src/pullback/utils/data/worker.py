@@ -12,8 +12,7 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pullback
 from pullback.backend import numpy_objects
@@ -22,6 +21,9 @@ from pullback.utils.data.datapipes.settings import apply_sharding
 from pullback.utils.data.exception_wrapper import ExceptionWrapper
 from pullback.utils.data.fetch import DatasetKind, Fetcher
 from pullback.utils.data.transfer import pack, send_parts
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 __all__ = ["EndOfStream", "Restart", "Stop", "WorkerInfo", "WorkerSetup", "get_worker_info", "run_worker"]
 
