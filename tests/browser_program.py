@@ -73,6 +73,10 @@ def train() -> None:
     model.load_state_dict(torch.load(file))
 
 
+def _sum_of_cubes(values: Any) -> Any:
+    return (values**3).sum()
+
+
 def differentiate() -> None:
     import pullback as torch
     from pullback.func import grad, hessian, vmap
@@ -81,10 +85,10 @@ def differentiate() -> None:
     eye = torch.eye(4, dtype=torch.float64)
     a = torch.randn(4, 4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a: torch.linalg.solve(a @ a.T + eye, a).sum(), a)
-    slope: Any = grad(lambda v: (v**3).sum())
+    slope: Any = grad(_sum_of_cubes)
     rows = vmap(slope)(torch.ones(2, 3))
     assert rows.tolist() == [[3.0] * 3] * 2
-    assert hessian(lambda v: (v**3).sum())(torch.ones(2)).tolist() == [[6.0, 0.0], [0.0, 6.0]]
+    assert hessian(_sum_of_cubes)(torch.ones(2)).tolist() == [[6.0, 0.0], [0.0, 6.0]]
     lstm = torch.nn.LSTM(3, 4)
     lstm(torch.randn(5, 2, 3))[0].sum().backward()
     assert lstm.weight_ih_l0.grad is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.skipif(extension is None, reason="numbers of nodes are 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     former, Sentinel.warned = Sentinel.warned, False
+    Sentinel.suspicions, Sentinel.next_look = 0, 1
     # What earlier tests left is not of these programs.
     for _ in range(LEAKED_PASSES):
         pullback.ones(1, requires_grad=True).exp().backward()
@@ -85,6 +87,21 @@ def test_several_losses_of_one_forward_are_no_leak() -> None:
     for loss in losses:
         loss.backward()
     assert not Sentinel.warned
+
+
+def test_graphs_that_wait_for_the_garbage_collector_are_no_leak() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    gc.disable()
+    try:
+        for _ in range(20 * LEAKED_PASSES):
+            loss = (w * w).sum()
+            cycle: list[Any] = [loss]
+            cycle.append(cycle)
+            loss.backward()
+    finally:
+        gc.enable()
+    assert not Sentinel.warned
+    assert Sentinel.next_look > Sentinel.suspicions / 2  # garbage is collected less and less often
 
 
 def test_graphs_that_are_kept_on_purpose_are_no_leak() -> None:

@@ -35,7 +35,7 @@ def programs() -> list[tuple[str, str]]:
 def output_of(program: str, scope: dict[str, Any] | None = None) -> str:
     """What a program prints; its warnings and its error too."""
     clear_cuts()
-    Sentinel.warned = False
+    Sentinel.warned, Sentinel.suspicions, Sentinel.next_look = False, 0, 1
     linecache.cache["program.py"] = (len(program), None, program.splitlines(keepends=True), "program.py")
     out = io.StringIO()
     scope = {} if scope is None else scope

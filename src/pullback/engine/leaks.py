@@ -4,13 +4,15 @@
 Every pass that frees its graph leaves in each node it freed the same small object, a `Pass`; the object dies with the last
 of these nodes. So a weak reference to it tells whether anything of that pass is still held. When the last `LEAKED_PASSES`
 passes of a thread all are, and each was recorded after the pass before it had run, a warning names the line that holds them,
-once per process: only then the graph is searched. A pass pays half a microsecond. A loop over losses that were all
+once per process: only then the graph is searched, after garbage was collected (a caught exception may hold a graph in a
+cycle for a while; that is looked at less and less often). A pass pays half a microsecond. A loop over losses that were all
 recorded before is no leak, nor is a truncated recurrent network, which detaches its state. Passes are noted in C
 (native/passes.c): without the extension module nothing is noticed.
 """
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,9 +29,11 @@ LEAKED_PASSES = 16
 
 
 class Sentinel:
-    """Whether the warning was given."""
+    """Whether the warning was given, and how often it was about to be without a reason."""
 
     warned = False
+    suspicions = 0
+    next_look = 1
 
 
 def _begin_pass(edges: Sequence[Edge], counts: bool) -> Pass | None:
@@ -38,10 +42,17 @@ def _begin_pass(edges: Sequence[Edge], counts: bool) -> Pass | None:
 
 
 def _leaked(marks: tuple[weakref.ref[Pass], ...]) -> None:
-    """All of these passes are still held."""
-    if not Sentinel.warned:
-        Sentinel.warned = True
-        _warn({mark() for mark in marks})
+    """All of these passes are still held, perhaps by garbage alone."""
+    Sentinel.suspicions += 1
+    if Sentinel.warned or Sentinel.suspicions < Sentinel.next_look:
+        return
+    gc.collect()
+    held = {mark() for mark in marks}
+    if None in held:
+        Sentinel.next_look = 2 * Sentinel.suspicions
+        return
+    Sentinel.warned = True
+    _warn(held)
 
 
 def _bound_begin_pass() -> Any:
