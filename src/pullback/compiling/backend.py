@@ -55,8 +55,9 @@ def _tell_of_no_compiler() -> None:
 class CallsRunner:
     """Runs a program kernel by kernel, and lets memory go when nobody reads it any more."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, reason: str = "") -> None:
         self.program = program
+        self._reason = reason
         used: set[Any] = {*program.outputs, *[value for _, value in program.writes]}
         self._steps: list[tuple[Any, list[Any]]] = []
         self._constants: dict[Any, Any] = {}
@@ -93,4 +94,6 @@ class CallsRunner:
 
     def describe(self) -> str:
         """What runs, for `explain`."""
-        return f"{len(self.program.calls)} kernels, one after the other"
+        return f"{len(self.program.calls)} kernels, one after the other" + (
+            f" ({self._reason})" if self._reason else ""
+        )
