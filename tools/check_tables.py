@@ -70,25 +70,6 @@ VOCABULARIES: dict[str, str] = {
 DEBTS: dict[str, int] = {
     "functions/public_names.txt": 489,
     "functions/method_names.txt": 465,
-    "masked/masked_operations.py UNARY": 63,
-    "masked/masked_operations.py BINARY": 28,
-    "nested/operations.py HANDLERS": 25,
-    "quantized_tensors.py _MOVING": 24,
-    "masked/masked_operations.py PASS_THROUGH": 14,
-    "nested/operations.py COMPARISONS": 13,
-    "nested/operations.py _SAME_SHAPE": 13,
-    "functions/sparse_algebra.py attach_sparse_methods": 12,
-    "masked/masked_operations.py REDUCTIONS": 10,
-    "kernels/overwriting.py _UFUNCS": 9,
-    "compiling/kernel_names.py _SHOWING": 8,
-    "func/batching_rules/along_dims.py _WHOLE": 8,
-    "overridable_functions.py _METHODS_IN_PYTHON": 8,
-    "dispatch/running.py _PRIVATE": 7,
-    "kernels/overwriting.py _WRITTEN": 7,
-    "quantized_tensors.py _COMPUTING": 7,
-    "quantized_tensors.py _operate": 6,
-    "func/batching_rules/matrix_products.py add_product": 5,
-    "utils/flop_counter.py _FORMULAS": 5,
 }
 """The tables that are left, and how many names each has."""
 

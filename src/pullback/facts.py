@@ -32,16 +32,21 @@ FACTS: dict[str, str] = {
     "lenient": "it hands its tensors to one that refuses them under other names",
     "loops": "False: a compiled program does not compute it element by element, though its family is of such",
     "loops_on_integers": "a compiled program computes it on integers too",
+    "masked_reduction": "pullback.masked reduces with it, leaving out what is masked",
     "method_alone": "a dispatch mode's call of this name takes the method: the function takes other arguments",
+    "moves": "it puts elements elsewhere and computes nothing; views do so anyway",
     "number_first": "it takes a number in the place of its first tensor",
     "out_apart": "it writes results while it still reads: `out=` must not share memory with what it reads",
     "out_dtype": "`out=` must have the result's dtype: the phrase of graph/out_dtypes.py for others, or its words",
     "out_resized": "'silently': a tensor given as `out=` is resized without a warning",
     "product": "a matrix product: of which argument it sums over the last dimension",
     "profiled": "its name in the profiler, where that is neither the `aten=` of its rule nor its public name",
+    "quantized": "quantized tensors compute it, and the result is quantized as its input is",
     "returns": "the fields of the named tuple that it returns; True: the `outputs=` of its rule",
     "same_values": "it gives the values of its first argument where shape, dtype and layout stay",
+    "shows_memory": "as a method it lets memory out: a recorded program stops there",
     "structure": "which elements a result depends on: of an operation, what its rule says or implies",
+    "ufunc": "for floating point numbers its kernel is this one function of NumPy",
     "without_gradient": "a function that is no operation, whose results have no gradient",
     "writes": "in place, a 'fill' makes elements equal; 'at_positions' and 'after_reading' check memory later; 'unrecorded'",
     "written_in": "PyTorch has it in Python, in torch.'functional', or, though in nn.functional, in 'c'",
@@ -85,7 +90,7 @@ def names_with(fact: str) -> Mapping[str, Any]:
     """
     found = _by_name.get(fact)
     if found is None:
-        if fact not in FACTS:
+        if fact not in FACTS and fact != "alias":
             raise KeyError(f"{fact!r} is not a fact: one of {', '.join(FACTS)}")
         declared = _read()
         found = _by_name[fact] = {

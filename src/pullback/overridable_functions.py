@@ -12,11 +12,8 @@ from pullback import functions
 from pullback.facts import fact_of, names_with
 from pullback.tensor.tensor import Tensor
 
-# Methods that are written in Python and name all arguments that have a default.
-_METHODS_IN_PYTHON = (
-    "backward istft lu module_load norm split stft unique unique_consecutive __array__ __dlpack__ __repr__ "
-    "__array_wrap__".split()
-)
+# Methods that are written in Python, besides those of torch.functional, and name all arguments that have a default.
+_METHODS_IN_PYTHON = ("backward", "module_load", "__array__", "__dlpack__", "__repr__", "__array_wrap__")
 # Further methods that PyTorch has in Python: function modes are told the type of their tensor, as of all without parameters.
 _TOLD_WITH_TYPE = frozenset(
     "__contains__ __deepcopy__ __floordiv__ __format__ __ipow__ __pow__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ "
@@ -44,7 +41,7 @@ def python_functions() -> frozenset[str]:
     """Functions that PyTorch has in Python: they name all arguments that have a default when they pass a call on."""
     names = import_module("pullback.nn.functional").__all__
     functional = [f"torch.nn.functional.{name}" for name in names if not is_built_in(name)]
-    methods = [f"torch.Tensor.{name}" for name in _METHODS_IN_PYTHON]
+    methods = [f"torch.Tensor.{name}" for name in (*_METHODS_IN_PYTHON, *_in_functional())]
     return frozenset(
         [*functional, *methods, *[f"torch.functional.{name}" for name in _in_functional()], "torch.lobpcg"]
     )

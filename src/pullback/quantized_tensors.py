@@ -15,8 +15,9 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import float32, float64, int8, int32, int64, qint8, qint32, quint8, scalar_type_name, uint8
 from pullback.backend.naming import display_namespace
 from pullback.creation import as_tensor, tensor
-from pullback.generated.registry import OPERATIONS
+from pullback.facts import fact_of
 from pullback.graph.history import refuse_history
+from pullback.operation_handlers import Handlers, compares, moves
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
 from pullback.tensor.tensor import Tensor
@@ -44,14 +45,6 @@ class qscheme:
 per_tensor_affine = qscheme("per_tensor_affine")
 per_channel_affine = qscheme("per_channel_affine")
 
-_MOVING = frozenset(
-    "clone contiguous index slice_view select transpose permute view reshape unsqueeze squeeze squeeze_dim expand cat stack "
-    "flatten alias detach t unbind split narrow copy_to index_select".split()
-)
-"""Operations that move elements and compute nothing."""
-_COMPUTING = frozenset("relu mean max min amax amin".split())
-"""Operations whose result is quantized as their input is."""
-
 
 class QuantizedTensor(Tensor):
     """Integers with a scale and a zero point: each stands for (integer - zero_point) * scale.
@@ -71,7 +64,7 @@ class QuantizedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _operate(func, tuple(args), dict(kwargs or {}))
+        return _handlers.operate(func, tuple(args), dict(kwargs or {}))
 
     @property
     def dtype(self) -> Dtype:
@@ -193,31 +186,46 @@ def _quantized(integers: Tensor, scale: Any, zero_point: Any, axis: int | None, 
     return made
 
 
-def _operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run an operation some of whose arguments are quantized."""
-    name = getattr(func, "__name__", str(func))
-    given = [value for value in _flattened((*args, *kwargs.values())) if isinstance(value, QuantizedTensor)]
-    first = given[0]
-    if name in _MOVING:
-        if any(q._scale is not first._scale and q._scale != first._scale for q in given):
-            raise RuntimeError(
-                f"{name}: quantized tensors of different scales cannot be joined: dequantize() them first"
-            )
-        with DisableTorchFunctionSubclass():
-            result = func(*args, **kwargs)
-        if isinstance(result, (tuple, list)):
-            return tuple(_wrapped(part, first, first._axis) for part in result)
-        return _wrapped(result, first, first._axis)
-    if name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        return func(*map(_number, args), **kwargs)
-    if name in _COMPUTING and first._axis is None:
-        result = func(first.dequantize(), *args[1:], **kwargs)
-        return (_quantize(result[0], first), *result[1:]) if isinstance(result, tuple) else _quantize(result, first)
-    known = OPERATIONS.get(name)
-    raise NotImplementedError(
-        f"Could not run 'aten::{known.name if known else name}' with arguments from the 'QuantizedCPU' backend: it is not "
-        "defined for quantized tensors. Apply it to what dequantize() gives."
+def _refusal(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend: it is not defined for quantized "
+        "tensors. Apply it to what dequantize() gives."
     )
+
+
+_handlers = Handlers(_refusal)
+
+
+def _quantized_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[QuantizedTensor]:
+    return [value for value in _flattened((*args, *kwargs.values())) if isinstance(value, QuantizedTensor)]
+
+
+@_handlers.of_kind(moves)
+def _move(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Move the integers."""
+    first, *others = _quantized_in(args, kwargs)
+    if any(q._scale is not first._scale and q._scale != first._scale for q in others):
+        raise RuntimeError(f"{name}: quantized tensors of different scales cannot be joined: dequantize() them first")
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **kwargs)
+    if isinstance(result, (tuple, list)):
+        return tuple(_wrapped(part, first, first._axis) for part in result)
+    return _wrapped(result, first, first._axis)
+
+
+@_handlers.of_kind(compares)
+def _compare(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return func(*map(_number, args), **kwargs)
+
+
+@_handlers.of_kind(lambda name: bool(fact_of(name, "quantized")))
+def _compute(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute with the numbers, and quantize the result as the input is."""
+    (first, *_) = _quantized_in(args, kwargs)
+    if first._axis is not None:
+        raise _refusal(name)
+    result = func(first.dequantize(), *args[1:], **kwargs)
+    return (_quantize(result[0], first), *result[1:]) if isinstance(result, tuple) else _quantize(result, first)
 
 
 def _flattened(values: Any) -> list[Any]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from pullback.facts import FACTS, Value
+from pullback.facts import FACTS, OF_THE_NAME, Value
 from pullback.rules.model import Operation, Refusal
 
 FOLDERS = ("derivatives", "functions", "nn/functional", "creation", "formulas", "kernels")
@@ -19,9 +19,10 @@ def read_facts(source: Path, refusals: list[Refusal]) -> dict[str, dict[Value, s
     places: dict[tuple[str, str], str] = {}
     for folder in FOLDERS:
         for path in sorted((source / folder).glob("*.py")):
-            for name, call in _declarations(ast.parse(path.read_text(), str(path)), folder == "derivatives"):
+            for function, call in _declarations(ast.parse(path.read_text(), str(path)), folder == "derivatives"):
                 for keyword in call.keywords:
                     fact = str(keyword.arg)
+                    name = function if fact in OF_THE_NAME else function.removeprefix("method_")
                     if fact not in FACTS:
                         if folder != "derivatives":
                             refusals.append(

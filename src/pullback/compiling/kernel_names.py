@@ -22,7 +22,7 @@ from typing import Any
 from pullback import kernels
 from pullback.backend import array_module
 from pullback.compiling.recorder import Recorder
-from pullback.facts import fact_of
+from pullback.facts import fact_of, names_with
 from pullback.kernels.arithmetic import add
 from pullback.native import extension
 from pullback.recording import array_formulas
@@ -265,11 +265,10 @@ def _draw(function: Any, name: str) -> Callable[..., Any]:
 
 
 _SHOWING = (
-    "numpy", "__array__", "data_ptr", "untyped_storage", "storage", "_typed_storage", "__dlpack__", "set_", "resize_",
-    "resize_as_", "share_memory_", "__reduce_ex__", "__deepcopy__", "register_hook", "retain_grad",
+    "__array__", "_typed_storage", "__dlpack__", "__reduce_ex__", "__deepcopy__", "register_hook", "retain_grad",
     "register_post_accumulate_grad_hook", "swap", "_conj", "_neg_view",
 )  # fmt: skip
-"""Methods that let memory out, or change a tensor in a way that is not part of a program."""
+"""Tensor's own methods that let memory out, or change a tensor in a way that is not part of a program."""
 
 
 @contextmanager
@@ -277,7 +276,7 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
     """Stop the recording where a method gives memory away. Other threads do not notice."""
     former: dict[str, Any] = {}
     with _lock:
-        for name in _SHOWING:
+        for name in (*_SHOWING, *names_with("shows_memory")):
             method = vars(Tensor).get(name)
             if isinstance(method, (FunctionType, BuiltinFunctionType)) and not hasattr(method, "_stops"):
                 former[name] = method

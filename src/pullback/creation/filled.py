@@ -125,28 +125,28 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
 
 
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, structure="elementwise")
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
     return _like("zeros_like", input, array_module.zeros, options)
 
 
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, structure="elementwise")
 def ones_like(input: Tensor, **options: Any) -> Tensor:
     """Ones in the shape and dtype of `input`."""
     return _like("ones_like", input, array_module.ones, options)
 
 
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, structure="elementwise")
 def empty_like(input: Tensor, **options: Any) -> Tensor:
     """Uninitialised memory in the shape and dtype of `input`."""
     return _like("empty_like", input, array_module.empty, options)
 
 
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, structure="elementwise")
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One value in the shape and dtype of `input`."""
     value = number_of("full_like", "fill_value", 2, fill_value)

@@ -6,7 +6,12 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, genera
 
 
 @elementwise(
-    in_place=True, out=False, backward="threshold_backward(grad, result, 0)", asks=True, functional="also in place"
+    in_place=True,
+    out=False,
+    backward="threshold_backward(grad, result, 0)",
+    asks=True,
+    functional="also in place",
+    quantized=True,
 )
 def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.relu_grad(grad, result))

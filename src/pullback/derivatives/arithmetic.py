@@ -40,6 +40,7 @@ def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pu
     foreach=True,
     in_place_overload="mul_.Tensor",
     loops_on_integers=True,
+    ufunc="multiply",
 )
 def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(other), other=grad * F.conj(input))
@@ -53,6 +54,7 @@ def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     foreach=True,
     in_place_overload="div_.Tensor",
     bare=True,
+    ufunc="divide",
 )
 def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
@@ -108,7 +110,7 @@ def fmod_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True, out_dtype="found", foreach=True, loops_on_integers=True)
+@elementwise(in_place=True, out_dtype="found", foreach=True, loops_on_integers=True, ufunc="negative")
 def neg(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=-grad)
 

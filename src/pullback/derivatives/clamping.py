@@ -29,6 +29,7 @@ def tied_tangent(input_tangent: Tensor) -> Tensor:
 @elementwise(
     backward="wrt(other=extreme_back(grad, input, other, 'gt'), input=extreme_back(grad, input, other, 'lt'))",
     foreach=True,
+    ufunc="maximum",
 )
 def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
@@ -40,6 +41,7 @@ def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(
     backward="wrt(other=extreme_back(grad, input, other, 'lt'), input=extreme_back(grad, input, other, 'gt'))",
     foreach=True,
+    ufunc="minimum",
 )
 def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
@@ -78,7 +80,9 @@ def clamp_tensor(grad: Tensor, input: Tensor, min: Tensor, max: Tensor) -> Pullb
     )
 
 
-@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, min, None))", foreach=True, bare=True)
+@elementwise(
+    in_place=True, backward="wrt(input=clamp_back(grad, input, min, None))", foreach=True, bare=True, ufunc="maximum"
+)
 def clamp_min(grad: Tensor, input: Tensor, min: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad))
 
@@ -88,7 +92,7 @@ def clamp_min_tensor(grad: Tensor, input: Tensor, min: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input >= min, grad), min=F.keep_where(input < min, grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, None, max))", foreach=True)
+@elementwise(in_place=True, backward="wrt(input=clamp_back(grad, input, None, max))", foreach=True, ufunc="minimum")
 def clamp_max(grad: Tensor, input: Tensor, max: Scalar) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
 
 
-@elementwise(in_place=True, out_dtype="found", exact=True, foreach=True)
+@elementwise(in_place=True, out_dtype="found", exact=True, foreach=True, ufunc="absolute")
 def abs(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.sgn(input))
 

@@ -37,7 +37,7 @@ def pow_base(grad: Tensor, exponent: Tensor, input: Tensor, *, result: Tensor) -
     return wrt(exponent=F.pow_base_grad(grad, exponent, input, result))
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, ufunc="sqrt")
 def sqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad / (2 * F.conj(result)))
 

@@ -55,7 +55,12 @@ def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     return (F.take_reduced(input_tangent, indices, dim, keepdim), None)
 
 
-@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))", out_dtype="for_input")
+@general(
+    backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))",
+    out_dtype="for_input",
+    quantized=True,
+    masked_reduction=True,
+)
 def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
@@ -65,7 +70,12 @@ def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
     return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
 
 
-@general(backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))", out_dtype="for_input")
+@general(
+    backward="wrt(input=extremum_back(grad, input, result, dim, keepdim))",
+    out_dtype="for_input",
+    quantized=True,
+    masked_reduction=True,
+)
 def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
 
@@ -82,11 +92,11 @@ def aminmax(
     return wrt(input=F.aminmax_grad(grad_min, grad_max, input, min, max, dim, keepdim))
 
 
-@non_differentiable(out_dtype="c_types", gives="positions")
+@non_differentiable(out_dtype="c_types", gives="positions", masked_reduction=True)
 def argmax(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 
-@non_differentiable(out_dtype="c_types", gives="positions")
+@non_differentiable(out_dtype="c_types", gives="positions", masked_reduction=True)
 def argmin(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 

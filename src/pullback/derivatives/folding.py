@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
 
-@linear(node="Im2ColBackward0", out=False, structure="samples")
+@linear(node="Im2ColBackward0", out=False, structure="samples", moves=True)
 def im2col(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:
     return wrt(input=F.col2im(grad, input.shape[-2:], kernel_size, dilation, padding, stride))
 

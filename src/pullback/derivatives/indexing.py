@@ -34,12 +34,15 @@ def slice_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, start: int, 
     out=False,
     aten="index(input, placed(indices, dims))",
     backward="wrt(input=index_back(grad, placed(indices, dims), input.shape))",
+    moves=True,
 )
 def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback:
     return wrt(input=F.index_back(grad, input.shape, indices, dims))
 
 
-@linear(backward="wrt(input=index_select_back(grad, dim, index, input.shape))", out_dtype="same_scalar_type")
+@linear(
+    backward="wrt(input=index_select_back(grad, dim, index, input.shape))", out_dtype="same_scalar_type", moves=True
+)
 def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.index_select_back(grad, input.shape, dim, index))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pullback.rules import Arrays, Dim, F, Pullback, Shape, Tensor, linear, wrt
 
 
-@linear(promote="common", autocast="widest", out_apart=True, asks=True)
+@linear(promote="common", autocast="widest", out_apart=True, asks=True, moves=True)
 def cat(grad: Tensor, tensors: Arrays, dim: int) -> Pullback:
     return wrt(tensors=F.cat_back(grad, tensors.shape, tensors.dtype, dim))
 
 
-@linear(promote="common", autocast="widest", asks=True)
+@linear(promote="common", autocast="widest", asks=True, moves=True)
 def stack(grad: Tensor, tensors: Arrays, dim: int) -> Pullback:
     return wrt(tensors=F.stack_back(grad, tensors.dtype, dim))
 

@@ -10,7 +10,7 @@ def sum_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
 
-@linear(node="SumBackward1", out_dtype="c_types", asks=True, bare=True)
+@linear(node="SumBackward1", out_dtype="c_types", asks=True, bare=True, masked_reduction=True)
 def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
@@ -20,7 +20,7 @@ def mean_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
 
-@linear(node="MeanBackward1", asks=True, bare=True)
+@linear(node="MeanBackward1", asks=True, bare=True, quantized=True, masked_reduction=True)
 def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
@@ -30,7 +30,7 @@ def prod_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.prod_all_grad(grad, input, result))
 
 
-@general(node="ProdBackward1", autocast="float32", out_dtype="c_types")
+@general(node="ProdBackward1", autocast="float32", out_dtype="c_types", masked_reduction=True)
 def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.prod_grad(grad, input, result, dim, keepdim))
 

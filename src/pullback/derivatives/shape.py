@@ -7,17 +7,23 @@ from typing import Any
 from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
 
-@linear(structure="elementwise", complex32=True, bare=True, same_values=True)
+@linear(structure="elementwise", complex32=True, bare=True, same_values=True, moves=True)
 def clone(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="ToCopyBackward0", out=False, structure="elementwise", profiled="clone", same_values=True)
+@linear(node="ToCopyBackward0", out=False, structure="elementwise", profiled="clone", same_values=True, moves=True)
 def copy_to(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 
 
-@linear(node="CloneBackward0", out=False, aten="clone(input, memory_format=memory_format(order))", same_values=True)
+@linear(
+    node="CloneBackward0",
+    out=False,
+    aten="clone(input, memory_format=memory_format(order))",
+    same_values=True,
+    moves=True,
+)
 def contiguous_copy(grad: Tensor, input: Tensor, order: str) -> Pullback:
     return wrt(input=grad)
 

@@ -8,6 +8,7 @@ from pullback.rules import Dims, F, Pullback, Tensor, general, wrt
 @general(
     aten="var(input, dim, correction=None if dim is None and correction == 1 else correction, keepdim=keepdim)",
     backward="wrt(input=var_back(grad, input, dim, correction, keepdim))",
+    masked_reduction=True,
 )
 def var(grad: Tensor, input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Pullback:
     return wrt(input=F.var_grad(grad, input, dim, correction, keepdim))
@@ -16,6 +17,7 @@ def var(grad: Tensor, input: Tensor, dim: Dims, correction: float, keepdim: bool
 @general(
     aten="std(input, dim, correction=None if dim is None and correction == 1 else correction, keepdim=keepdim)",
     backward="wrt(input=std_back(grad, input, result, dim, correction, keepdim))",
+    masked_reduction=True,
 )
 def std(grad: Tensor, input: Tensor, dim: Dims, correction: float, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.var_grad(F.div_or_zero(grad, result * 2), input, dim, correction, keepdim))

@@ -24,7 +24,7 @@ Run = Callable[..., Any]
 def implementation_of(overload: OpOverload) -> Run:
     """The function to call for an overload; one that raises if there is none."""
     name = overload._opname
-    run = _PRIVATE.get(name) or _generated(name, overload)
+    run = _runs.get(name) or _generated(name, overload)
     if run is None and "backward" in name:  # a function of this name may leave out what only PyTorch passes
         run = _declared(name, overload)
     run = run or _public(name) or _declared(name, overload)
@@ -174,26 +174,60 @@ def _backward_run(
     return run
 
 
+_runs: dict[str, Run] = {}
+"""Operators that are no function of pullback's under any name."""
+
+
+def _private(name: str) -> Callable[[Run], Run]:
+    def register(run: Run) -> Run:
+        _runs[name] = run
+        return run
+
+    return register
+
+
+@_private("lift")
+@_private("lift_fresh")
+def _same(input: Any) -> Any:
+    return input
+
+
+@_private("_local_scalar_dense")
+def _item(input: Any) -> Any:
+    return input.item()
+
+
+@_private("detach")
+def _detach(input: Any) -> Any:
+    return input.detach()
+
+
+@_private("log_sigmoid_forward")
+def _log_sigmoid_forward(input: Any) -> Any:
+    return functional.logsigmoid(input), (-input.abs()).exp()
+
+
+@_private("_to_copy")
 def _to_copy(input: Any, **options: Any) -> Any:
     wanted = {k: v for k, v in options.items() if k in ("dtype", "device", "memory_format") and v is not None}
     return input.to(copy=True, **wanted)
 
 
-def _squeeze_dims(function: str) -> Run:
-    return lambda input, *dim: getattr(Tensor, function)(input, *[tuple(d) if isinstance(d, list) else d for d in dim])
+@_private("squeeze")
+def _squeeze(input: Any, *dim: Any) -> Any:
+    return Tensor.squeeze(input, *[tuple(d) if isinstance(d, list) else d for d in dim])
 
 
+@_private("nll_loss_forward")
 def _nll_loss_forward(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     words = {0: "none", 1: "mean", 2: "sum"}
     loss = functional.nll_loss(input, target, weight, ignore_index=ignore_index, reduction=words[reduction])
     return loss, total_weight(target, weight, ignore_index, input.dtype)
 
 
+@_private("index")
 def _index(input: Any, indices: Any) -> Any:
     return input[tuple([slice(None) if index is None else index for index in indices])]
-
-
-_KINDS_OF_UPSAMPLING = "nearest1d nearest2d nearest3d linear1d bilinear2d trilinear3d bicubic2d".split()
 
 
 def _upsampling(name: str) -> Run:
@@ -209,16 +243,9 @@ def _upsampling(name: str) -> Run:
     return run
 
 
-_PRIVATE: dict[str, Run] = {
-    **{f"upsample_{kind}": _upsampling(f"upsample_{kind}") for kind in _KINDS_OF_UPSAMPLING},
-    "index": _index,
-    "log_sigmoid_forward": lambda input: (functional.logsigmoid(input), (-input.abs()).exp()),
-    "nll_loss_forward": _nll_loss_forward,
-    "_to_copy": _to_copy,
-    "_local_scalar_dense": lambda input: input.item(),
-    "lift_fresh": lambda input: input,
-    "lift": lambda input: input,
-    "detach": lambda input: input.detach(),
-    "squeeze": _squeeze_dims("squeeze"),
-}
-"""Operators that are no function of pullback's under any name."""
+def _upsample(kind: str) -> None:
+    _private(f"upsample_{kind}")(_upsampling(f"upsample_{kind}"))
+
+
+for _kind in "nearest1d nearest2d nearest3d linear1d bilinear2d trilinear3d bicubic2d".split():
+    _upsample(_kind)

@@ -97,7 +97,7 @@ def fmod_(input: Tensor, other: Any) -> Any:
     return in_place(fmod, input, other)
 
 
-@declare(same_values=True)
+@declare(same_values=True, structure="elementwise")
 def positive(input: Tensor) -> Any:
     """The tensor itself: `+input`."""
     if input._array.dtype == bool:

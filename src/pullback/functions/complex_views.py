@@ -29,7 +29,7 @@ class NegViewBackward0(NegBackward0):
     __slots__ = ()
 
 
-@declare(exact=True, complex32=True, same_values=True)
+@declare(exact=True, complex32=True, same_values=True, structure="elementwise")
 def conj(input: Tensor) -> Any:
     """The complex conjugate, as a view of the same memory; a real tensor itself.
 
@@ -93,7 +93,7 @@ def _mirror(input: Tensor) -> Mirror | None:
     return None if extra is None else extra.mirror
 
 
-@declare(complex32=True)
+@declare(complex32=True, structure="elementwise")
 def real(input: Tensor) -> Tensor:
     """A view of the real part; a real tensor itself."""
     if input._array.dtype.kind not in "cW":
@@ -126,13 +126,13 @@ def _conj_physical(input: Tensor) -> Any:
     return G.conj_physical(input)
 
 
-@declare(complex32=True)
+@declare(complex32=True, structure="elementwise")
 def resolve_conj(input: Tensor) -> Any:
     """The tensor itself, or a copy of a conjugated view that is none."""
     return G.clone(input) if is_conj(input) else input
 
 
-@declare(complex32=True)
+@declare(complex32=True, structure="elementwise")
 def resolve_neg(input: Tensor) -> Any:
     """The tensor itself, or a copy of a negated view that is none."""
     return G.clone(input) if is_neg(input) else input

@@ -72,7 +72,7 @@ def tolist(input: Tensor) -> Any:
     return input._array.tolist()
 
 
-@declare(bare=True)
+@declare(bare=True, shows_memory=True)
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
     if input._requires_grad:
@@ -98,7 +98,7 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     return move_array(array, CPU)
 
 
-@declare(bare=True)
+@declare(bare=True, structure="elementwise")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device: itself if nothing changes.
 
@@ -234,24 +234,25 @@ def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
     return to(input, wanted, memory_format=memory_format)
 
 
-@declare(bare=True)
+@declare(bare=True, structure="elementwise")
 def double(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float64."""
     return _cast(input, float64, memory_format)
 
 
-@declare(bare=True)
+@declare(bare=True, structure="elementwise")
 def float(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float32."""
     return _cast(input, float32, memory_format)
 
 
-@declare(bare=True)
+@declare(bare=True, structure="elementwise")
 def half(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float16."""
     return _cast(input, float16, memory_format)
 
 
+@declare(structure="elementwise")
 def method_bfloat16(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as bfloat16."""
     return _cast(input, bfloat16, memory_format)

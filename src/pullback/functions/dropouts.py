@@ -9,6 +9,7 @@ import pullback.generated as G
 from pullback.backend import random as draw
 from pullback.backend.dtype import bool_, float32, float64, scalar_type_name
 from pullback.creation import empty, empty_like, ones_like, zeros
+from pullback.facts import declare
 from pullback.graph.in_place import in_place
 from pullback.modes.interception import draws, interceptable
 from pullback.tensor.tensor import Tensor
@@ -19,6 +20,7 @@ _ALPHA = 1.7580993408473766
 
 @draws("parts")
 @interceptable
+@declare(structure="elementwise")
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p).
 

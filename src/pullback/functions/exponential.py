@@ -55,7 +55,7 @@ def reflected_pow(input: Tensor, other: Any) -> Any:
     return pow(other, input) if isinstance(other, TensorBase) else G.pow_base(input, other)
 
 
-@declare(bare=True)
+@declare(bare=True, structure="elementwise")
 def square(input: Tensor, *, out: Any = None) -> Any:
     """Multiply by itself."""
     return G.pow_scalar(input, 2, out=out)

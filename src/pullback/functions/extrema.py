@@ -12,7 +12,7 @@ from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
-@declare(foreach=True, returns="values indices", bare=True)
+@declare(foreach=True, returns="values indices", bare=True, quantized=True)
 def max(
     input: Tensor,
     dim: Any = None,
@@ -40,7 +40,7 @@ def max(
     return named_results("max", G.max_dim, input, dim, keepdim, out=out)
 
 
-@declare(returns="values indices", bare=True)
+@declare(returns="values indices", bare=True, quantized=True)
 def min(
     input: Tensor,
     dim: Any = None,

@@ -471,6 +471,7 @@ def method_narrow(input: Tensor, dim: Any = None, start: Any = None, length: Any
     return narrow(input, the_dim("narrow", axis) if dim is None else dim, start, length)
 
 
+@declare(moves=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A view of `length` positions of a dimension, from `start` on."""
     if input._array.ndim == 0:

@@ -39,6 +39,7 @@ def typename(obj: Any, /) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
+@declare(structure="elementwise")
 def detach_(input: Tensor) -> Tensor:
     """Cut the tensor off its history, in place."""
     return input.detach_()

@@ -41,12 +41,14 @@ from pullback.tensor.tensor_base import TensorBase, copy_state
 
 
 @interceptable
+@declare(shows_memory=True)
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The bytes this tensor is a view of."""
     return UntypedStorage(_stored_bytes(input), resize=partial(_resize_storage, input))
 
 
 @interceptable
+@declare(shows_memory=True)
 def storage(input: Tensor) -> TypedStorage:
     """The storage this tensor is a view of, as elements."""
     return TypedStorage(_stored_bytes(input), input.dtype, resize=partial(_resize_storage, input))
@@ -72,7 +74,7 @@ def _resize_storage(input: Tensor, size: int) -> Any:
 
 
 @interceptable
-@declare(bare=True)
+@declare(bare=True, shows_memory=True)
 def data_ptr(input: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
     return data_address(input._memory()) if input._array.size else 0
@@ -101,6 +103,7 @@ def is_shared(input: Tensor) -> bool:
     return mapping_of(input._memory()) is not None
 
 
+@declare(shows_memory=True)
 def share_memory_(input: Tensor) -> Tensor:
     """Move the memory, also that of the base and the views, to where other processes see it. See Note [Shared memory]."""
     memory = input._memory()
@@ -178,6 +181,7 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
 
 
 @interceptable
+@declare(shows_memory=True)
 def resize_(input: Tensor, *size: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
@@ -205,6 +209,7 @@ def _leave_mirror(input: Tensor) -> None:
         extra.mirror = None
 
 
+@declare(shows_memory=True)
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give the tensor the shape of another one in place."""
     if not isinstance(the_template, Tensor):
@@ -223,7 +228,7 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 @interceptable
-@declare(complex32=True)
+@declare(complex32=True, shows_memory=True)
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
     check_in_place(input, "set", records=input._requires_grad and (not process.changed or switches.grad_mode))

@@ -166,7 +166,7 @@ def randperm(n: int, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, structure="elementwise")
 def rand_like(input: Tensor, **options: Any) -> Tensor:
     """Uniform numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -176,7 +176,7 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, structure="elementwise")
 def randn_like(input: Tensor, **options: Any) -> Tensor:
     """Standard normal numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))

@@ -61,7 +61,7 @@ def _by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, 
     return (named[name],)
 
 
-@declare(complex32=True, bare=True, same_values=True)
+@declare(complex32=True, bare=True, same_values=True, moves=True)
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
@@ -110,7 +110,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return G.reshape(input, other._array.shape)
 
 
-@declare(asks=True, bare=True)
+@declare(asks=True, bare=True, moves=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
     if (process.modes or type(input) is not Tensor) and answers("flatten", "input", input):
@@ -329,7 +329,7 @@ def _conjugate(input: Tensor) -> Tensor:
     return input.conj() if input._array.dtype.kind in "cW" else input
 
 
-@declare(bare=True)
+@declare(bare=True, moves=True, structure="elementwise")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does."""
     order = format_name(memory_format)
@@ -428,7 +428,7 @@ def _check_expandable(src: Tensor, input: Tensor) -> None:
         raise RuntimeError(misfit)
 
 
-@declare(complex32=True, without_gradient=True)
+@declare(complex32=True, without_gradient=True, moves=True, structure="elementwise")
 def detach(input: Tensor) -> Tensor:
     """An alias without history."""
     return input.detach()

@@ -5,7 +5,8 @@ All is written with recorded operations on the values. See Note [Gradients of sp
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pullback.generated as G
 from pullback import functions
@@ -22,6 +23,7 @@ from pullback.tensor.sparse_tensor import (
 )
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 SPARSE_ENOUGH = 8
 """A product is done value by value where so many times the values still are fewer than the elements."""
 
@@ -51,12 +53,27 @@ def with_values(sparse: SparseTensor, values: Tensor) -> Any:
     return sparse_of(array.indices, values, array.shape, array.coalesced, type(sparse))
 
 
+_methods: dict[str, Any] = {}
+
+
+def _method(names: str) -> Callable[[_Function], _Function]:
+    """Decorate a function that SparseTensor has as a method, under these names."""
+
+    def register(function: _Function) -> _Function:
+        _methods.update(dict.fromkeys(names.split(), function))
+        return function
+
+    return register
+
+
+@_method("values")
 def sparse_values(input: SparseTensor) -> Tensor:
     """The values at the indices."""
     input._require_coalesced("values")
     return values_of(input)
 
 
+@_method("coalesce")
 def sparse_coalesce(input: SparseTensor) -> SparseTensor:
     """The same numbers with every index once."""
     array = input._sparse
@@ -70,6 +87,7 @@ def sparse_coalesce(input: SparseTensor) -> SparseTensor:
     return sparse_of(indices, sums, array.shape, True)
 
 
+@_method("to_dense")
 def sparse_to_dense(input: SparseTensor, dtype: Any = None, **options: Any) -> Tensor:
     """The same numbers in a dense tensor."""
     array = input._sparse
@@ -204,6 +222,7 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     return with_values(mask, input[tuple(new_tensor(row) for row in mask._sparse.indices)])
 
 
+@_method("mm mv matmul __matmul__")
 def sparse_product(input: Any, other: Any) -> Tensor:
     """`input @ other`; a sparse matrix times a dense one or a vector value by value, anything else as dense tensors."""
     if isinstance(other, SparseTensor):
@@ -234,11 +253,13 @@ def _is_worthwhile(input: SparseTensor) -> bool:
     return is_leaf or bool(array.values.shape[0] * SPARSE_ENOUGH <= array.shape[0] * array.shape[1])
 
 
+@_method("__rmatmul__")
 def _reflected_product(input: SparseTensor, other: Any) -> Tensor:
     """`other @ input`."""
     return sparse_product(other, input)
 
 
+@_method("transpose")
 def sparse_transpose(input: SparseTensor, dim0: int, dim1: int) -> Any:
     """The tensor with two dimensions exchanged; a matrix of rows becomes one of columns."""
     array = input._sparse
@@ -253,6 +274,7 @@ def sparse_transpose(input: SparseTensor, dim0: int, dim1: int) -> Any:
     return sparse_permute(input, order)
 
 
+@_method("permute")
 def sparse_permute(input: SparseTensor, *dims: Any) -> Any:
     """The tensor with its dimensions in another order; those that indices name stay before the others."""
     array = input._sparse
@@ -269,6 +291,7 @@ def sparse_permute(input: SparseTensor, *dims: Any) -> Any:
     return sparse_of(array.indices[leading], values, shape, kind is not SparseTensor, kind)
 
 
+@_method("t")
 def sparse_t(input: SparseTensor) -> Any:
     """The transposed matrix; what has fewer dimensions stays as it is."""
     array = input._sparse
@@ -285,6 +308,7 @@ def sparse_mT(input: SparseTensor) -> Any:
     return sparse_transpose(input, -2, -1)
 
 
+@_method("adjoint")
 def sparse_mH(input: SparseTensor) -> Any:
     """The matrices of the last two dimensions, transposed and conjugated."""
     transposed = sparse_mT(input)
@@ -295,6 +319,7 @@ def _sparse_T(input: SparseTensor) -> Any:
     return sparse_permute(input, list(range(input._sparse.ndim))[::-1])
 
 
+@_method("sum")
 def sparse_sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over all elements or over dimensions; sparse where dimensions are left that indices name."""
     array = input._sparse
@@ -309,11 +334,13 @@ def sparse_sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, d
     return sparse_coalesce(sparse_of(array.indices[kept], given, shape))
 
 
+@_method("softmax")
 def sparse_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """The softmax of the values along a dimension; what is not stored counts as minus infinity."""
     return _normalized(input, dim, dtype, logarithmic=False)
 
 
+@_method("log_softmax")
 def sparse_log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """The logarithm of the softmax of the values along a dimension."""
     return _normalized(input, dim, dtype, logarithmic=True)
@@ -362,6 +389,7 @@ def _scaled(name: str) -> Any:
     return scaled
 
 
+@_method("__add__ add")
 def _add(input: SparseTensor, other: Any) -> Any:
     if isinstance(other, SparseTensor) and other._sparse.sparse_dim == input._sparse.sparse_dim:
         a, b = input._sparse, other._sparse
@@ -373,16 +401,10 @@ def _add(input: SparseTensor, other: Any) -> Any:
 
 def attach_sparse_methods() -> None:
     """Let the methods of sparse tensors be the functions here."""
-    methods = {
-        "values": sparse_values, "coalesce": sparse_coalesce, "to_dense": sparse_to_dense, "sum": sparse_sum,
-        "transpose": sparse_transpose, "permute": sparse_permute, "t": sparse_t, "T": property(_sparse_T),
-        "mT": property(sparse_mT), "H": property(sparse_mH), "mH": property(sparse_mH), "adjoint": sparse_mH,
-        "softmax": sparse_softmax, "log_softmax": sparse_log_softmax, "mm": sparse_product, "mv": sparse_product,
-        "matmul": sparse_product, "__matmul__": sparse_product, "__rmatmul__": _reflected_product, "__add__": _add,
-        "add": _add,
-    }  # fmt: skip
-    for name, method in methods.items():
+    for name, method in _methods.items():
         setattr(SparseTensor, name, method)
+    for name, reader in {"T": _sparse_T, "mT": sparse_mT, "H": sparse_mH, "mH": sparse_mH}.items():
+        setattr(SparseTensor, name, property(reader))
     for name in ("neg", "__neg__", "clone", "detach", "to", "double", "float", "half", "bfloat16", "type"):
         setattr(SparseTensor, name, _of_values(name))
     for name in ("mul", "__mul__", "__rmul__", "div", "__truediv__"):

@@ -60,8 +60,14 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'loops_on_integers': {
         True: 'add add_scalar mul mul_scalar neg sub where',
     },
+    'masked_reduction': {
+        True: 'amax amin argmax argmin mean prod std sum var',
+    },
     'method_alone': {
         True: 'expand new_empty new_empty_strided new_full new_ones new_zeros permute repeat t unfold view',
+    },
+    'moves': {
+        True: 'cat clone contiguous contiguous_copy copy_to detach flatten im2col index index_select narrow reshape stack',
     },
     'number_first': {
         True: 'add div floor_divide mul sub',
@@ -121,6 +127,9 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         'rms_norm': 'rms_norm_fused rms_norm_rounded',
         'scaled_dot_product_attention': 'attention_fused attention_grouped',
     },
+    'quantized': {
+        True: 'amax amin max mean min relu',
+    },
     'returns': {
         'L info': 'linalg_cholesky_ex',
         'LD pivots': 'linalg_ldl_factor',
@@ -146,14 +155,26 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'same_values': {
         True: 'alias clone conj conjugated contiguous_copy copy_to expand positive reshape sum_to sum_to_like tied tied_to to_copy to_dtype unsafe_view view',
     },
+    'shows_memory': {
+        True: 'data_ptr numpy resize_ resize_as_ set_ share_memory_ storage untyped_storage',
+    },
     'structure': {
         'along': 'all amax amin aminmax any argmax argmin argsort count_nonzero count_not_nan cummax cummin cumprod cumsum glu kthvalue linalg_vector_norm log_softmax logcumsumexp logsumexp max_dim mean median_dim min_dim mode nanmedian_dim nansum norm_dim prod reversed_cumsum safe_softmax softmax sort sort_stable std std_mean sum topk var var_mean',
-        'elementwise': 'abs acos acosh add add_scalar addcdiv addcmul airy_ai alias angle asin asinh atan atan2 atanh bessel_j0 bessel_j1 bessel_y0 bessel_y1 bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor both ceil celu chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w clamp clamp_max clamp_max_tensor clamp_min clamp_min_tensor clamp_tensor clone complex conj_physical conjugated copy copy_to copysign copysign_scalar cos cosh deg2rad digamma dirichlet_grad div div_or_zero div_rounded div_scalar elu elu_backward entr eq equal_as erf erfc erfcx erfinv exp exp2 expm1 fill floor floor_divide fmax fmin fmod fmod_scalar frac frexp gcd ge gelu gelu_backward gt hardshrink hardshrink_backward hardsigmoid hardsigmoid_backward hardswish hardswish_backward hardtanh hardtanh_backward heaviside hermite_polynomial_h hermite_polynomial_he hypot i0 i0e i1 i1e igamma igammac imaginary_part is_false is_one is_zero isclose isfinite isinf isnan isneginf isposinf isreal laguerre_polynomial_l lcm ldexp le leaky_relu leaky_relu_backward legendre_polynomial_p lerp lerp_scalar lgamma log log10 log1p log2 log_ndtr log_sigmoid_backward logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt masked_fill maximum minimum mish modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 mul mul_scalar mvlgamma nan_to_num ndtr ndtri ne neg nextafter not_nan ones_in_shape_of polar polygamma pow pow_base pow_or_zero pow_scalar prelu_kernel rad2deg real_part reciprocal refill relu remainder remainder_scalar round round_decimals rrelu_with_noise rsqrt rsub rsub_tensor scaled_modified_bessel_k0 scaled_modified_bessel_k1 sgn shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sigmoid sigmoid_backward sign signbit silu sin sinc sinh softplus softplus_backward softshrink softshrink_backward spherical_bessel_j0 sqrt standard_gamma_grad sub sub_scalar tan tanh tanh_backward threshold threshold_backward to_copy to_device to_integer trunc unit_or_zero view_as_real where xlog1py xlogy zero zeros_in_shape_of zeros_of zeta',
+        'elementwise': 'abs acos acosh add add_scalar addcdiv addcmul airy_ai alias angle asin asinh atan atan2 atanh bessel_j0 bessel_j1 bessel_y0 bessel_y1 bfloat16 bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor both ceil celu chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w clamp clamp_max clamp_max_tensor clamp_min clamp_min_tensor clamp_tensor clone complex conj conj_physical conjugated contiguous copy copy_to copysign copysign_scalar cos cosh deg2rad detach detach_ digamma dirichlet_grad div div_or_zero div_rounded div_scalar double dropout elu elu_backward empty_like entr eq equal_as erf erfc erfcx erfinv exp exp2 expm1 fill float floor floor_divide fmax fmin fmod fmod_scalar frac frexp full_like gcd ge gelu gelu_backward gt half hardshrink hardshrink_backward hardsigmoid hardsigmoid_backward hardswish hardswish_backward hardtanh hardtanh_backward heaviside hermite_polynomial_h hermite_polynomial_he hypot i0 i0e i1 i1e igamma igammac imaginary_part is_false is_one is_zero isclose isfinite isinf isnan isneginf isposinf isreal laguerre_polynomial_l lcm ldexp le leaky_relu leaky_relu_backward legendre_polynomial_p lerp lerp_scalar lgamma log log10 log1p log2 log_ndtr log_sigmoid_backward logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsigmoid lt masked_fill maximum minimum mish modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 mul mul_scalar mvlgamma nan_to_num ndtr ndtri ne neg nextafter not_nan ones_in_shape_of ones_like polar polygamma positive pow pow_base pow_or_zero pow_scalar prelu_kernel rad2deg rand_like randn_like real real_part reciprocal refill relu remainder remainder_scalar resolve_conj resolve_neg round round_decimals rrelu_with_noise rsqrt rsub rsub_tensor scaled_modified_bessel_k0 scaled_modified_bessel_k1 sgn shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sigmoid sigmoid_backward sign signbit silu sin sinc sinh softplus softplus_backward softshrink softshrink_backward spherical_bessel_j0 sqrt square standard_gamma_grad sub sub_scalar tan tanh tanh_backward threshold threshold_backward to to_copy to_device to_integer trunc unit_or_zero view_as_real where xlog1py xlogy zero zeros_in_shape_of zeros_like zeros_of zeta',
         'general': 'add_along addbmm addmm addmv addr affine_grid_back affine_grid_generator as_strided as_strided_scatter attention_allowed attention_bias attention_fused attention_grouped baddbmm batch_norm_evaluation batch_norm_training binary_cross_entropy binary_cross_entropy_with_logits bincount block_diag bmm cat check_envelope contiguous_copy convolution convolution_grad_weight ctc_loss ctc_loss_grad diag_embed diagonal_scatter dist distinct_positions dot doubled_inside einstein_outer einstein_product einstein_triple embedding embedding_back embedding_bag_forward embedding_take expand expand_index fft_c2c fft_c2r fft_r2c fill_tensor flip gather grouped_mm gru_layer histc huber_loss index index_add index_copy index_fill index_fill_tensor index_put index_reduce index_select largest_share linalg_cross linalg_lstsq linalg_matrix_rank linalg_pinv linalg_solve_ex linear_bias linear_bias_added linear_bias_folded linear_product linear_product_folded log_softmax_backward_data lstm_layer masked_fill_tensor masked_scatter masked_select matmul_batched matmul_flipped max_all mean_all median_all min_all mm mse_loss multi_margin_loss multi_margin_weights multilabel_margin_loss multilabel_margin_weights mv nanmedian_all native_group_norm native_layer_norm nll_loss nll_loss2d nll_loss_grad nonzero nonzero_static outer pad_to pair_rows pdist_forward permute positive_index prod_all put put_along put_reduced put_rows refill_tensor renorm repeat rms_norm_fused rms_norm_rounded rnn_layer roll rot90 sample_dirichlet scatter scatter_add scatter_reduce scatter_value select_back select_scatter shares shares_or_nans shift slice_back slice_scatter smooth_l1_loss soft_margin_loss softmax_backward_data squeeze squeeze_dims stack standard_gamma sum_all sum_where t take take_along take_reduced take_rows trace tril trilinear triu unique unique_consecutive unsafe_view unsqueeze vdot view view_as_complex zeros_in_shape',
         'leading': 'adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d avg_pool2d avg_pool3d avg_pool_back cdist_forward constant_pad_nd edge_pad edge_pad_back euclidean_dist max_pool2d_with_indices max_pool3d_with_indices max_unpool2d max_unpool3d overlap_add pixel_shuffle pixel_unshuffle put_in_planes reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d resample resample_back take_from_planes tied upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d',
         'matrices': 'cholesky cholesky_inverse cholesky_solve eigenvalues geqrf hermitian_eigenvalues identity_like linalg_cholesky_ex linalg_det linalg_eig linalg_eigh linalg_householder_product linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_qr linalg_slogdet linalg_solve_triangular linalg_svd lu_unpack ormqr permute_rows singular_values triangular_solve',
         'samples': 'channel_shuffle col2im fractional_max_pool2d fractional_max_pool3d grid_points grid_sampler_2d grid_sampler_3d grid_slopes im2col point_positions put_points take_points',
         'view': 'diagonal select slice_view split split_with_sizes squeeze_dim transpose unbind unfold',
+    },
+    'ufunc': {
+        'absolute': 'abs',
+        'divide': 'div',
+        'maximum': 'clamp_min maximum',
+        'minimum': 'clamp_max minimum',
+        'multiply': 'mul',
+        'negative': 'neg',
+        'sqrt': 'sqrt',
     },
     'without_gradient': {
         True: 'detach empty_like equal full_like item new_empty new_empty_strided new_full new_ones new_zeros ones_like rand_like randint_like randn_like zeros_like',

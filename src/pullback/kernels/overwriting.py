@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.blocks import BLOCK
+from pullback.facts import fact_of
 from pullback.native import extension, native
 from pullback.typing import Array, Scalar
 
@@ -21,19 +22,23 @@ Overwriting = Callable[..., bool]
 _LARGEST = 3.4e38
 """Numbers beyond it are left to the operation: float32 may not hold them."""
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_UFUNCS = {
-    "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt, "abs": np.absolute,
-    "maximum": np.maximum, "minimum": np.minimum, "clamp_min": np.maximum, "clamp_max": np.minimum,
-}  # fmt: skip
-"""Kernels that are one function of NumPy, for floating point numbers."""
+_written: dict[str, Overwriting] = {}
+"""Kernels of several functions, without a copy at the end."""
 
 
 def overwriting(kernel: Any) -> Overwriting:
     """The form of `kernel` that writes into its first argument."""
     name = kernel.__name__
-    reference = _WRITTEN.get(name) or (_by_ufunc(_UFUNCS[name]) if name in _UFUNCS else _by_kernel(kernel))
+    ufunc = fact_of(name, "ufunc")
+    reference = _written.get(name) or (_by_kernel(kernel) if ufunc is None else _by_ufunc(getattr(np, ufunc)))
     form: Overwriting = reference if extension is None else extension.bind_overwriting(name, reference)
     return form
+
+
+def _of_kernel(function: Overwriting) -> Overwriting:
+    """Decorate the form of a kernel, which has its name with an underscore before it."""
+    _written[function.__name__.removeprefix("_")] = function
+    return function
 
 
 def _fits(input: Array, other: Any) -> bool:
@@ -123,6 +128,7 @@ def _in_blocks(form: Overwriting, input: Array, *operands: Any) -> bool:
     )
 
 
+@_of_kernel
 def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
     if input.size > BLOCK and type(alpha) is not np.ndarray and alpha != 1:
         return _in_blocks(_add, input, other, alpha)
@@ -132,6 +138,7 @@ def _add(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
     return True
 
 
+@_of_kernel
 def _sub(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
     if input.size > BLOCK and type(alpha) is not np.ndarray and alpha != 1:
         return _in_blocks(_sub, input, other, alpha)
@@ -141,6 +148,7 @@ def _sub(input: Array, other: Array | Scalar, alpha: Scalar = 1) -> bool:
     return True
 
 
+@_of_kernel
 def _addcmul(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> bool:
     if input.size > BLOCK:
         return _in_blocks(_addcmul, input, tensor1, tensor2, value)
@@ -153,6 +161,7 @@ def _addcmul(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> 
     return True
 
 
+@_of_kernel
 def _addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float = 1) -> bool:
     if input.size > BLOCK:
         return _in_blocks(_addcdiv, input, tensor1, tensor2, value)
@@ -167,6 +176,7 @@ def _are_products(input: Array, tensor1: Any, tensor2: Any, value: Any) -> bool:
     return arrays and _takes(input, tensor1) and _fits(input, tensor2) and abs(value) < _LARGEST
 
 
+@_of_kernel
 def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
     if input.size > BLOCK:
         return _in_blocks(_lerp_scalar, input, end, weight)
@@ -182,6 +192,7 @@ def _lerp_scalar(input: Array, end: Array, weight: float) -> bool:
     return True
 
 
+@_of_kernel
 def _clamp(input: Array, min: Array | float, max: Array | float) -> bool:
     if not _takes(input, min) or not _fits(input, max):
         return False
@@ -190,16 +201,10 @@ def _clamp(input: Array, min: Array | float, max: Array | float) -> bool:
     return True
 
 
+@_of_kernel
 def _masked_fill(input: Array, mask: Array, value: float) -> bool:
     is_mask = type(mask) is np.ndarray and mask.dtype.kind == "b" and mask.shape == input.shape
     if not is_mask or not _is_plain(input) or type(value) is np.ndarray or _LARGEST < abs(value) < np.inf:
         return False
     np.copyto(input, value, where=mask)
     return True
-
-
-_WRITTEN: dict[str, Overwriting] = {
-    "add": _add, "sub": _sub, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp_scalar": _lerp_scalar,
-    "clamp": _clamp, "masked_fill": _masked_fill,
-}  # fmt: skip
-"""Kernels of several functions, without a copy at the end."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback
 from pullback import functions
+from pullback.facts import fact_of
 from pullback.masked import normalizations, reductions
 from pullback.masked.maskedtensor import (
     Constructor,
@@ -16,58 +17,49 @@ from pullback.masked.maskedtensor import (
     mask_gradient_of,
     with_mask,
 )
+from pullback.operation_handlers import Handlers, is_elementwise, moves, record_of
 from pullback.overrides import DisableTorchFunctionSubclass
 from pullback.tensor.tensor import Tensor
 
-UNARY = frozenset(
-    "abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil "
-    "clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac lgamma log log10 "
-    "log1p log2 logit i0 isnan nan_to_num neg negative positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn "
-    "signbit sin sinc sinh sqrt square tan tanh trunc isfinite isreal real conj conjugated resolve_conj resolve_neg "
-    "clone to_copy to_integer ones_like invert".split()
-)
-BINARY = frozenset(
-    "add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide "
-    "floor_divide fmod logaddexp logaddexp2 mul multiply nextafter remainder sub subtract true_divide rsub eq ne le ge "
-    "greater greater_equal gt less_equal lt less maximum minimum fmax fmin not_equal".split()
-)
-PASS_THROUGH = frozenset(
-    "select transpose split t slice_view index expand view cat unsqueeze unfold_view im2col col2im stack adjoint "
-    "tensor_split_view".split()
-)
-REDUCTIONS = frozenset("sum mean amin amax argmin argmax prod var std".split())
 NEUTRAL_KEYWORDS = {"alpha": 1}
 _ABOUT_MEMORY = frozenset(("memory_format", "pin_memory"))
 
 
+def _refusal(name: str) -> TypeError:
+    return TypeError(
+        f"Multiple dispatch failed for 'torch._ops.aten.{name}': MaskedTensor has no such operation. Apply it to "
+        "get_data() or to to_tensor(value)."
+    )
+
+
+_handlers = Handlers(_refusal)
+
+
 def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation some of whose arguments are masked."""
-    name = getattr(func, "__name__", str(func))
-    plain_name = name.removesuffix("_")
     kwargs = {
         k: v for k, v in kwargs.items() if v is not None and k not in _ABOUT_MEMORY and NEUTRAL_KEYWORDS.get(k) != v
     }
     with DisableTorchFunctionSubclass():
-        if plain_name in UNARY:
-            return _unary(func, name, args, kwargs)
-        if plain_name in BINARY:
-            return _binary(func, name, args, kwargs)
-        if name in PASS_THROUGH:
-            return _pass_through(func, args, kwargs)
-        if name in REDUCTIONS:
-            return _reduce(name, *args, **kwargs)
-        if name in OTHERS:
-            return OTHERS[name](*args, **kwargs)
-    raise TypeError(
-        f"Multiple dispatch failed for 'torch._ops.aten.{name}': MaskedTensor has no such operation. Apply it to "
-        "get_data() or to to_tensor(value)."
-    )
+        return _handlers.operate(func, args, kwargs)
+
+
+def _has_operands(count: int) -> Callable[[str], bool]:
+    """Elementwise operations of so many tensors; activations have no masked form in PyTorch either."""
+
+    def holds(name: str) -> bool:
+        record = record_of(name)
+        operands = 1 if record is None else len(record.tensors)
+        return is_elementwise(name) and operands == count and (record is None or record.family != "activation")
+
+    return holds
 
 
 def _result(data: Any, mask: Tensor, name: str, input: Any) -> Any:
     return input if name.endswith("_") else with_mask(data, mask)
 
 
+@_handlers.of_kind(_has_operands(1))
 def _unary(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs and name not in ("round", "logit", "clamp", "nan_to_num"):
         raise ValueError(f"MaskedTensor unary ops require that len(kwargs) == 0: got {sorted(kwargs)}")
@@ -78,6 +70,7 @@ def _unary(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return _result(func(*args, **kwargs), args[0]._masked_mask, name, args[0])
 
 
+@_handlers.of_kind(_has_operands(2))
 def _binary(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs:
         raise ValueError(f"len(kwargs) must equal 0: MaskedTensor takes no {sorted(kwargs)} here")
@@ -116,7 +109,8 @@ def _any_over(mask: Tensor, plain: Tensor) -> Tensor:
     return mask
 
 
-def _pass_through(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@_handlers.of_kind(lambda name: moves(name) or name in ("adjoint", "col2im"))
+def _pass_through(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     data = func(*args, **kwargs)
     mask = func(*[_masks_in(a) for a in args], **kwargs)
     if isinstance(data, Tensor):
@@ -131,6 +125,11 @@ def _masks_in(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and builtins.any(is_masked_tensor(v) for v in value):
         return [_masks_in(v) for v in value]
     return value
+
+
+@_handlers.of_kind(lambda name: fact_of(name, "masked_reduction") is True)
+def _reduction(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _reduce(name, *args, **kwargs)
 
 
 def _reduce(name: str, input: MaskedTensor, dim: Any = None, *args: Any, keepdim: bool = False, **kwargs: Any) -> Any:
@@ -149,12 +148,14 @@ def _reduced(data: Tensor, mask: Tensor, dims: Any, keepdim: bool) -> MaskedTens
     return with_mask(data, mask.any() if dims is None and not keepdim else mask.any(dims, keepdim))
 
 
+@_handlers.named("all")
 def _all(input: MaskedTensor, dim: Any = None, keepdim: bool = False) -> MaskedTensor:
     mask = input._masked_mask
     data = pullback.where(mask, input, pullback.ones((), dtype=input.dtype))
     return _reduced(data.all() if dim is None else data.all(dim, keepdim), mask, dim, keepdim)
 
 
+@_handlers.named("where")
 def _where(condition: Any, input: Any, other: Any) -> MaskedTensor:
     mask = pullback.where(condition, _mask_of(input), _mask_of(other))
     return with_mask(pullback.where(condition, input, other), mask)
@@ -166,15 +167,14 @@ def _mask_of(value: Any) -> Any:
     return pullback.ones_like(value, dtype=pullback.bool) if isinstance(value, Tensor) else pullback.tensor(True)
 
 
+@_handlers.named("softmax")
 def _softmax(input: MaskedTensor, dim: int) -> MaskedTensor:
     return with_mask(normalizations.softmax(input, dim, mask=input._masked_mask), input._masked_mask)
 
 
+@_handlers.named("copy_")
 def _copy(input: MaskedTensor, source: Any, *args: Any) -> MaskedTensor:
     if is_masked_tensor(source) and not _match(input._masked_mask, source._masked_mask):
         raise ValueError("args[0] mask and args[1] mask must match but do not")
     copied: MaskedTensor = functions.copy_(input, source, *args)
     return copied
-
-
-OTHERS: dict[str, Callable[..., Any]] = {"all": _all, "where": _where, "softmax": _softmax, "copy_": _copy}

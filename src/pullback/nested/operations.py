@@ -6,31 +6,44 @@ Elementwise ones run on the buffer as it is; the others, one by one, on the part
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pullback import functions
 from pullback.environment import jagged, strided
-from pullback.generated.registry import OPERATIONS
 from pullback.nested.nested_tensor import NestedTensor, is_nested, join, like, parts_of, ragged_dim
+from pullback.operation_handlers import Handlers, is_elementwise
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.tensor.tensor import Tensor, wrap_dim
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _named(names: str) -> Callable[[_Function], _Function]:
+    """Decorate what serves operations whose dimensions are counted in the parts; an argument of None is left out."""
+
+    def register(function: _Function) -> _Function:
+        @_handlers.named(names)
+        def serve(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **{key: value for key, value in kwargs.items() if value is not None})
+
+        return function
+
+    return register
+
+
+def _refusal(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: it is not defined for nested "
+        "tensors. Apply it to the parts that unbind() gives, or to to_padded_tensor()."
+    )
+
+
+_handlers = Handlers(_refusal)
 
 
 def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation some of whose arguments are nested."""
-    name = getattr(func, "__name__", str(func))
-    if name in _ABOUT_THE_TENSOR:
-        with DisableTorchFunctionSubclass():
-            return func(*args, **kwargs)
-    handler = HANDLERS.get(name)
-    if handler is not None:
-        return handler(*args, **{key: value for key, value in kwargs.items() if value is not None})
-    if _is_elementwise(name):
-        return _elementwise(func, name, args, kwargs)
-    raise NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: it is not defined for nested "
-        "tensors. Apply it to the parts that unbind() gives, or to to_padded_tensor()."
-    )
+    return _handlers.operate(func, args, kwargs)
 
 
 _ABOUT_THE_TENSOR = frozenset(
@@ -39,22 +52,15 @@ _ABOUT_THE_TENSOR = frozenset(
     "values".split()
 )
 """Methods and properties that compute nothing: they are what the tensor says."""
-_SAME_SHAPE = frozenset(
-    "clone detach detach_ contiguous dropout zeros_like ones_like empty_like full_like rand_like randn_like to to_copy "
-    "alias double float half bfloat16 masked_fill where".split()
-)
-"""Functions besides the elementwise operations that leave sizes as they are."""
 
 
-def _is_elementwise(name: str) -> bool:
-    plain = name.removesuffix("_").strip("_")
-    found = OPERATIONS.get(plain) or OPERATIONS.get(plain.removeprefix("r"))
-    return name in _SAME_SHAPE or (found is not None and found.kind == "elementwise") or plain in COMPARISONS
+@_handlers.of_kind(_ABOUT_THE_TENSOR.__contains__)
+def _ask_the_tensor(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with DisableTorchFunctionSubclass():
+        return func(*args, **kwargs)
 
 
-COMPARISONS = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or to_dtype".split())
-
-
+@_handlers.of_kind(is_elementwise)
 def _elementwise(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run on the buffers, where every tensor is one number or nested in the same parts; otherwise part by part."""
     given = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
@@ -109,6 +115,7 @@ def _mapped(input: NestedTensor, function: Callable[[Tensor], Tensor]) -> Nested
     return _on_parts(function, input, (input,), {})
 
 
+@_named("to_padded_tensor")
 def to_padded(input: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
     """A dense tensor of all parts, filled up with a number."""
     parts = parts_of(input)
@@ -126,20 +133,24 @@ def to_padded(input: NestedTensor, padding: float, output_size: Any = None) -> T
     return functions.stack(padded)
 
 
+@_named("softmax")
 def _softmax(input: NestedTensor, dim: int, dtype: Any = None, **unused: Any) -> NestedTensor:
     place = _inner(input, dim, "softmax")
     return _mapped(input, lambda part: functions.softmax(part, place, dtype=dtype))
 
 
+@_named("log_softmax")
 def _log_softmax(input: NestedTensor, dim: int, dtype: Any = None, **unused: Any) -> NestedTensor:
     place = _inner(input, dim, "log_softmax")
     return _mapped(input, lambda part: functions.log_softmax(part, place, dtype=dtype))
 
 
+@_named("linear linear_bias")
 def _linear(input: NestedTensor, weight: Tensor, bias: Tensor | None = None) -> NestedTensor:
     return _mapped(input, lambda part: functions.linear(part, weight, bias))
 
 
+@_named("matmul bmm mm")
 def _matmul(input: Any, other: Any) -> NestedTensor:
     first = input if is_nested(input) else other
     if first._nested_layout is strided and not (is_nested(input) and is_nested(other)):
@@ -148,12 +159,14 @@ def _matmul(input: Any, other: Any) -> NestedTensor:
     return _on_parts(functions.matmul, first, (input, other), {})
 
 
+@_named("layer_norm")
 def _layer_norm(
     input: NestedTensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *unused: Any
 ) -> NestedTensor:
     return _mapped(input, lambda part: functions.layer_norm(part, normalized_shape, weight, bias, eps))
 
 
+@_named("scaled_dot_product_attention")
 def _attention(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> NestedTensor:
     from pullback.nn.functional import scaled_dot_product_attention  # lazy: nn is beside
 
@@ -164,11 +177,13 @@ def _attention(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> N
     return _on_parts(attend, query, (query, key, value), {})
 
 
+@_named("transpose")
 def _transpose(input: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
     first, second = _inner(input, dim0, "transpose"), _inner(input, dim1, "transpose")
     return _mapped(input, lambda part: part.transpose(first, second))
 
 
+@_named("reshape view")
 def _reshape(input: NestedTensor, *shape: Any) -> NestedTensor:
     sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     inner = [-1 if size is input._length else size for size in sizes[1:]]
@@ -185,26 +200,31 @@ def _with_own_length(sizes: Sequence[int], part: Tensor, input: NestedTensor) ->
     return sizes
 
 
+@_named("unsqueeze")
 def _unsqueeze(input: NestedTensor, dim: int) -> NestedTensor:
     place = wrap_dim(dim, input.dim() + 1)
     return _mapped(input, lambda part: part.unsqueeze(place - 1))
 
 
+@_named("squeeze")
 def _squeeze(input: NestedTensor, dim: int) -> NestedTensor:
     place = _inner(input, dim, "squeeze")
     return _mapped(input, lambda part: part.squeeze(place))
 
 
+@_named("flatten")
 def _flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> NestedTensor:
     start, end = _inner(input, start_dim, "flatten"), _inner(input, end_dim, "flatten")
     return _mapped(input, lambda part: part.flatten(start, end))
 
 
+@_named("chunk")
 def _chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[NestedTensor, ...]:
     place = _inner(input, dim, "chunk")
     return _split_parts(input, [part.chunk(chunks, place) for part in parts_of(input)])
 
 
+@_named("split")
 def _split(input: NestedTensor, split_size: Any, dim: int = 0) -> tuple[NestedTensor, ...]:
     place = _inner(input, dim, "split")
     return _split_parts(input, [part.split(split_size, place) for part in parts_of(input)])
@@ -214,6 +234,7 @@ def _split_parts(input: NestedTensor, pieces: list[Any]) -> tuple[NestedTensor, 
     return tuple(join(column, input._nested_layout, input._length) for column in zip(*pieces, strict=True))
 
 
+@_named("select")
 def _select(input: NestedTensor, dim: int, index: int) -> Any:
     if wrap_dim(dim, input.dim()) == 0:
         return parts_of(input)[index]
@@ -221,6 +242,7 @@ def _select(input: NestedTensor, dim: int, index: int) -> Any:
     return _mapped(input, lambda part: part.select(place, index))
 
 
+@_named("__getitem__ index")
 def _getitem(input: NestedTensor, index: Any) -> Any:
     first, *rest = index if isinstance(index, tuple) else (index,)
     if isinstance(first, int):
@@ -261,6 +283,7 @@ def _check_strided_reduction(input: NestedTensor, dim: Any, keepdim: bool) -> No
         raise RuntimeError("NestedTensor always requires keepdim=True for now.")
 
 
+@_named("cat")
 def _cat(tensors: Sequence[Any], dim: int = 0) -> NestedTensor:
     first = next(tensor for tensor in tensors if is_nested(tensor))
     if wrap_dim(dim, first.dim()) == 0:
@@ -272,12 +295,7 @@ def _cat(tensors: Sequence[Any], dim: int = 0) -> NestedTensor:
     return join([functions.cat(column, place) for column in columns], first._nested_layout, first._length)
 
 
-HANDLERS: dict[str, Callable[..., Any]] = {
-    "softmax": _softmax, "log_softmax": _log_softmax, "linear": _linear, "linear_bias": _linear, "matmul": _matmul,
-    "bmm": _matmul, "mm": _matmul, "layer_norm": _layer_norm, "scaled_dot_product_attention": _attention,
-    "transpose": _transpose, "reshape": _reshape, "view": _reshape, "unsqueeze": _unsqueeze, "squeeze": _squeeze,
-    "flatten": _flatten, "chunk": _chunk, "split": _split, "select": _select, "__getitem__": _getitem, "index": _getitem,
-    "sum": _reduced("sum"), "mean": _reduced("mean"), "amax": _reduced("amax"), "amin": _reduced("amin"), "cat": _cat,
-    "unbind": NestedTensor.unbind, "to_padded_tensor": to_padded, "size": NestedTensor.size, "numel": NestedTensor.numel,
-}  # fmt: skip
-"""Operations whose dimensions are counted in the parts, by name."""
+for _name in ("sum", "mean", "amax", "amin"):
+    _named(_name)(_reduced(_name))
+for _name in ("unbind", "size", "numel"):
+    _named(_name)(getattr(NestedTensor, _name))

@@ -21,12 +21,27 @@ __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 Formula = Callable[..., int]
 
+flop_registry: dict[Any, Formula] = {}
+"""The formula of each operator that is counted."""
+_formulas: dict[str, Formula] = {}
+"""Those of this file, which wait for the operators to be loaded."""
 
+
+def _counts(operators: str) -> Callable[[Formula], Formula]:
+    def register(formula: Formula) -> Formula:
+        _formulas.update(dict.fromkeys(operators.split(), formula))
+        return formula
+
+    return register
+
+
+@_counts("mm bmm")
 def mm_flop(a_shape: Sequence[int], b_shape: Sequence[int], *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """Count a matrix product."""
     return 2 * math.prod(a_shape) * int(b_shape[-1])
 
 
+@_counts("addmm baddbmm")
 def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """Count a matrix product that is added to something."""
     return mm_flop(a_shape, b_shape)
@@ -44,6 +59,7 @@ def conv_flop_count(
     return 2 * math.prod(windows) * int(x_shape[0]) * math.prod(w_shape)
 
 
+@_counts("convolution")
 def conv_flop(
     x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
     *args: Any, out_shape: Any = None, **kwargs: Any,
@@ -52,6 +68,7 @@ def conv_flop(
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
+@_counts("convolution_backward")
 def conv_backward_flop(
     grad_out_shape: Any, x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
     transposed: bool, _output_padding: Any, _groups: Any, output_mask: Any, out_shape: Any = None,
@@ -67,15 +84,6 @@ def conv_backward_flop(
         else:
             count += conv_flop_count(image, gradient, weight)
     return count
-
-
-flop_registry: dict[Any, Formula] = {}
-"""The formula of each operator that is counted."""
-
-_FORMULAS: dict[str, Formula] = {
-    "mm": mm_flop, "addmm": addmm_flop, "bmm": bmm_flop, "baddbmm": baddbmm_flop, "convolution": conv_flop,
-    "convolution_backward": conv_backward_flop,
-}  # fmt: skip
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Formula], Formula]:
@@ -228,7 +236,7 @@ def _register_formulas() -> None:
     """Give the operators that PyTorch counts their formulas, once."""
     from pullback.dispatch.overloads import aten  # lazy: operators are above this layer
 
-    for name, formula in _FORMULAS.items():
+    for name, formula in _formulas.items():
         flop_registry.setdefault(aten(name), _of_shapes(formula))
 
 

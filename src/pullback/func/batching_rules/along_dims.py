@@ -68,9 +68,6 @@ def _each(result: Any, change: Callable[[Any], Any]) -> Any:
     return tuple([change(r) for r in result])
 
 
-_WHOLE = {"sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin"}
-
-
 @rule("sum_all mean_all max_all min_all")
 def reduce_whole(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Reduce every example to one number."""
@@ -79,9 +76,10 @@ def reduce_whole(level: VmapLevel, function: Callable[..., Any], args: tuple[Any
     if ndim_of(input) == 0:
         physical = G.unsqueeze(physical, 1)
     dims = tuple([d for d in range(physical._array.ndim) if d != input._dim])
-    operation = getattr(G, _WHOLE[function.__name__])
-    if function.__name__ in ("max_all", "min_all"):
-        return level.wrap(operation(physical, dims, False))
+    name = function.__name__.removesuffix("_all")
+    if name in ("max", "min"):
+        return level.wrap(getattr(G, f"a{name}")(physical, dims, False))
+    operation = getattr(G, name)
     dtype = rest[0] if rest else kwargs.get("dtype")
     return level.wrap(
         operation(physical, dims, False, dtype=dtype) if dtype is not None else operation(physical, dims, False)

@@ -128,17 +128,15 @@ def _scaled(value: Any, factor: Any) -> Any:
 @rule("addmm addmv addr baddbmm addbmm")
 def add_product(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """beta * input + alpha * product."""
-    operations: dict[str, Callable[..., Any]] = {
-        "addmm": G.mm, "addmv": G.mv, "addr": G.outer, "baddbmm": G.bmm,
-        "addbmm": lambda a, b: G.sum(G.bmm(a, b), (0,), False),
-    }  # fmt: skip
-    product = operations[function.__name__]
-    if function.__name__ == "addr":
+    name = function.__name__
+    if name == "addr":
         _check_vectors("addr", vec1=args[1], vec2=args[2])
+    product = G.outer if name == "addr" else getattr(G, name.removeprefix("b").removeprefix("add"))
     beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
 
     def composed(input: Any, first: Any, second: Any) -> Any:
-        term = _scaled(product(first, second), alpha)
+        term = product(first, second)
+        term = _scaled(G.sum(term, (0,), False) if name == "addbmm" else term, alpha)
         return G.expand(term, term._array.shape) if beta == 0 else G.add(_scaled(input, beta), term)
 
     return level.again(composed, *args)
