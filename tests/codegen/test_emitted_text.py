@@ -9,14 +9,14 @@ import pytest
 
 from pullback.rules.emit_apply import Path as RulePath
 from pullback.rules.emit_apply import emit_body
+from pullback.rules.emit_functions import emit_function
+from pullback.rules.emit_nodes import emit_line_functions, emit_node
 from pullback.rules.emit_tangents import emit_tangent
 from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
 from pullback.rules.render import Library
-from tools.codegen.emit_functions import emit_function
 from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
-from tools.codegen.emit_nodes import emit_line_functions, emit_node
 from tools.codegen.generator import without_refused
 
 HEAD = "from pullback.typing import Array, Arrays, Dim, DType, Scalar, Shape\n"

@@ -11,7 +11,7 @@ from pullback.facts import facts_from
 from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
-from pullback.rules.render import Library, render
+from pullback.rules.render import Library, check_names
 from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace
@@ -79,19 +79,6 @@ def without_refused(
         if len(kept) == len(operations):
             return kept, library
         operations = kept
-
-
-def check_names(operation: Operation, library: Library) -> None:
-    """Refuse a rule that calls what does not exist, on arrays or on Tensors."""
-    rule = operation.rule
-    expressions = [expression for _, expression in rule.assignments]
-    expressions += [line.expression for line in rule.lines if line.not_implemented is None]
-    for expression in expressions:
-        render(expression, operation, library, on_arrays=True)
-    if rule.tangent is not None:
-        expressions += [*[expression for _, expression in rule.tangent.assignments], rule.tangent.expression]
-    for expression in expressions:
-        render(expression, operation, library, on_arrays=False)
 
 
 def read_formulas(folder: Path) -> dict[str, str]:

@@ -52,6 +52,7 @@ def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullba
     shows="sparse_grad",
     out_dtype="c_types",
     out_apart=True,
+    moves=True,
 )
 def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
@@ -60,12 +61,13 @@ def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
 @linear(
     out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {0} and out.dtype = {1}",
     out_apart=True,
+    moves=True,
 )
 def take(grad: Tensor, input: Tensor, index: Tensor) -> Pullback:
     return wrt(input=F.take_back(grad, input.shape, index))
 
 
-@linear(out_dtype="same_scalar_type", out_apart=True, count_of_values=True, loops=False)
+@linear(out_dtype="same_scalar_type", out_apart=True, count_of_values=True, loops=False, moves=True)
 def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
     return wrt(input=F.masked_select_back(grad, input.shape, mask))
 

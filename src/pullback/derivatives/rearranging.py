@@ -5,22 +5,24 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
 
-@linear(out=False, fresh=True)
+@linear(out=False, fresh=True, moves=True)
 def flip(grad: Tensor, input: Tensor, dims: Shape) -> Pullback:
     return wrt(input=F.flip(grad, dims))
 
 
-@linear(out=False)
+@linear(out=False, moves=True)
 def roll(grad: Tensor, input: Tensor, shifts: Shape, dims: Shape) -> Pullback:
     return wrt(input=F.roll_back(grad, shifts, dims))
 
 
-@linear(out=False, fresh=True)
+@linear(out=False, fresh=True, moves=True)
 def rot90(grad: Tensor, input: Tensor, k: int, dims: Shape) -> Pullback:
     return wrt(input=F.rot90(grad, -k, dims))
 
 
-@linear(out=False, backward="wrt(input=repeat_back(grad, input.shape, repeats))", bare=True, method_alone=True)
+@linear(
+    out=False, backward="wrt(input=repeat_back(grad, input.shape, repeats))", bare=True, method_alone=True, moves=True
+)
 def repeat(grad: Tensor, input: Tensor, repeats: Shape) -> Pullback:
     return wrt(input=F.repeat_back(grad, input.shape, repeats))
 

@@ -71,7 +71,7 @@ def view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(out=False, aten="_unsafe_view(input, size)", same_values=True)
+@linear(out=False, aten="_unsafe_view(input, size)", same_values=True, moves=True)
 def unsafe_view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 

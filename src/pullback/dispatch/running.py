@@ -215,7 +215,7 @@ def _to_copy(input: Any, **options: Any) -> Any:
 
 @_private("squeeze")
 def _squeeze(input: Any, *dim: Any) -> Any:
-    return Tensor.squeeze(input, *[tuple(d) if isinstance(d, list) else d for d in dim])
+    return functions.squeeze(input, *[tuple(d) if isinstance(d, list) else d for d in dim])
 
 
 @_private("nll_loss_forward")

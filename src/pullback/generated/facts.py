@@ -67,7 +67,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         True: 'expand new_empty new_empty_strided new_full new_ones new_zeros permute repeat t unfold view',
     },
     'moves': {
-        True: 'cat clone contiguous contiguous_copy copy_to detach flatten im2col index index_select narrow reshape stack',
+        True: 'cat clone contiguous contiguous_copy copy_to detach flatten flip gather im2col index index_select masked_select narrow repeat reshape roll rot90 stack take unsafe_view',
     },
     'number_first': {
         True: 'add div floor_divide mul sub',

@@ -94,7 +94,7 @@ def _rule_in_float32(name: str) -> Callable[..., Any]:
     from pullback.rules.emit_apply import Path, emit_body, line_function_name
 
     operation = read_operation(name)
-    family = vars(import_module(f"pullback.generated.{operation.rule.module}"))
+    family = vars(import_module(f"pullback.generated.{operation_record(name).family}"))
     lines = [line_function_name(operation, line) for line in operation.rule.lines]
     native = {line: family[line] for line in lines if line in family}
     body = emit_body(operation, Path(on_arrays=True, native_lines=set(native), widened=True))
@@ -118,13 +118,19 @@ def _compiled(name: str, body: list[str], scope: dict[str, Any], title: str) -> 
     return made
 
 
+def operation_record(name: str) -> Any:
+    """What the registry has of an operation."""
+    from pullback.generated.registry import OPERATIONS  # lazy: above this layer
+
+    return OPERATIONS[name]
+
+
 def read_operation(name: str) -> Any:
     """The operation as the generator knows it: its record, and its rule read again."""
-    from pullback.generated.registry import OPERATIONS  # lazy: above this layer
     from pullback.rules.model import Kernel, Parameter
     from pullback.rules.read_rules import read_rules_of
 
-    record = OPERATIONS[name]
+    record = operation_record(name)
     parameters = tuple(
         Parameter(parameter, role, annotation, None, keyword_only)
         for (parameter, role, keyword_only), annotation in zip(record.parameters, record.annotations, strict=True)
@@ -135,8 +141,18 @@ def read_operation(name: str) -> Any:
     return read_rules_of(wanted, path, {name: kernel})[name]
 
 
-@functools.cache
+families: dict[str, tuple[FilePath, ast.Module]] = {}
+"""The rules that were read, by family; those that are declared outside of the package are put here (extension.py)."""
+
+
 def read_family(family: str) -> tuple[FilePath, ast.Module]:
     """The file of a family of rules, and its text as syntax."""
+    found = families.get(family)
+    if found is None:
+        found = families[family] = _read_family(family)
+    return found
+
+
+def _read_family(family: str) -> tuple[FilePath, ast.Module]:
     path = FilePath(__file__).parents[1] / "derivatives" / f"{family}.py"
     return path, ast.parse(path.read_text(encoding="utf-8"), str(path))

@@ -39,7 +39,7 @@ def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
         tree = ast.parse(path.read_text(), str(path))
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
-                kernel = _read_function(statement, path)
+                kernel = read_kernel(statement, path)
                 other = kernels.get(kernel.name)
                 if other is not None:
                     message = f"kernel {kernel.name} is already defined in {other.path}"
@@ -49,7 +49,8 @@ def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
     return kernels
 
 
-def _read_function(function: ast.FunctionDef, path: Path) -> Kernel:
+def read_kernel(function: ast.FunctionDef, path: Path) -> Kernel:
+    """A kernel, from its text."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)

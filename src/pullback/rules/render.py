@@ -105,3 +105,16 @@ def render(
     renderer = _Renderer(operation, library, on_arrays=on_arrays, saved=saved, inlined=inlined or {})
     text = ast.unparse(ast.fix_missing_locations(renderer.visit(copy.deepcopy(expression))))
     return text, renderer.imports
+
+
+def check_names(operation: Operation, library: Library) -> None:
+    """Refuse a rule that calls what does not exist, on arrays or on Tensors."""
+    rule = operation.rule
+    expressions = [expression for _, expression in rule.assignments]
+    expressions += [line.expression for line in rule.lines if line.not_implemented is None]
+    for expression in expressions:
+        render(expression, operation, library, on_arrays=True)
+    if rule.tangent is not None:
+        expressions += [*[expression for _, expression in rule.tangent.assignments], rule.tangent.expression]
+    for expression in expressions:
+        render(expression, operation, library, on_arrays=False)

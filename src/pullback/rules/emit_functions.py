@@ -12,6 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullback.rules.emit_apply import needs_broadcast
+from pullback.rules.emit_arguments import (
+    argument_tests,
+    itself,
+    left_open,
+    listed,
+    may_be_left_open,
+    read_lists,
+    read_plain_arguments,
+    refusing,
+    with_keywords,
+)
 from pullback.rules.model import (
     DIM,
     DIMS,
@@ -23,15 +34,6 @@ from pullback.rules.model import (
     Parameter,
 )  # fmt: skip
 from pullback.rules.saved_values import SavedValues, saved_values
-from tools.codegen.emit_arguments import (
-    argument_tests,
-    listed,
-    may_be_left_open,
-    read_lists,
-    read_plain_arguments,
-    refusing,
-    with_keywords,
-)
 
 _TYPES = {
     TENSOR: "Tensor", OPTIONAL_TENSOR: "Tensor | None", TENSOR_OR_NUMBER: "Any", TENSOR_LIST: "Any",
@@ -377,3 +379,56 @@ def _save_outputs(operation: Operation, saved: SavedValues) -> list[str]:
                 f"        node.saved_{name}_version = 0",
             ]
     return out
+
+
+def emit_in_place(operation: Operation) -> list[str]:
+    """The lines of the in-place form."""
+    parameters = operation.kernel.parameters
+    parts, star, after_dim = [], False, False
+    for p in parameters:
+        if p.keyword_only and not star:
+            parts.append("*")
+            star = True
+        after_dim = after_dim or has_axis(p)  # what must be given from there on is missed by the function itself
+        kind = "Tensor" if p.role == TENSOR and not after_dim else "Any"
+        default = "None" if p.default is None and after_dim else p.default
+        parts.append(f"{p.name}: {kind}" + ("" if default is None else f" = {default}"))
+    if after_dim:
+        parts += ["axis: Any = None"] if star else ["*", "axis: Any = None"]
+    out = [f"def {operation.name}_({', '.join(parts)}) -> Tensor:", f'    """In-place version of {operation.name}."""']
+    if after_dim:
+        out += ["    if axis is not None:", "        dim = axis"]
+    test = ""
+    if can_overwrite(operation):
+        operands = ", ".join(p.name for p in parameters)
+        test = f"{parameters[0].name} if overwrite({operation.name}_overwriting, {operands}) else "
+    given = ", ".join([itself(operation), parameters[0].name, *[with_keywords(p) for p in parameters[1:]]])
+    return [*out, f"    return {test}in_place({given})"]
+
+
+def can_overwrite(operation: Operation) -> bool:
+    """Whether the kernel makes each element of its result from the same elements of its tensors, and from numbers."""
+    first, *others = operation.kernel.parameters
+    return (
+        operation.rule.kind == "elementwise"
+        and first.role == TENSOR
+        and not {p.name for p in others} & {"condition", "mask"}
+        and all(p.role in (TENSOR, TENSOR_OR_NUMBER) or p.annotation in ("Scalar", "float") for p in others)
+    )
+
+
+_RARE = ("vectors", "draws", "public", "aten", "backward", "parts")
+
+
+def record_of(operation: Operation) -> tuple[tuple[object, ...], dict[str, object]]:
+    """What the registry keeps of an operation: the values of its record, and those by name that few operations have."""
+    kernel, rule = operation.kernel, operation.rule
+    facts = (
+        operation.name, rule.kind, rule.module, tuple((p.name, p.role, p.keyword_only) for p in kernel.parameters),
+        tuple(p.name for p in kernel.tensors), tuple(p.name for p in operation.inputs),
+        tuple(line.parameter for line in rule.lines if line.not_implemented),
+        bool(rule.view or rule.options.get("multi_view")), rule.in_place, len(rule.output_names),
+        operation.structure, rule.promote, operation.public, tuple(p.annotation for p in kernel.parameters),
+        tuple(p.name for p in left_open(operation)), operation.takes_out, operation.only_tensors, operation.broadcasts,
+    )  # fmt: skip
+    return facts, {name: rule.options[name] for name in _RARE if name in rule.options}
