@@ -1,4 +1,4 @@
-"""Prints how large the source is: lines and Python tokens per file, and per folder.
+"""Prints how large the source is: lines and Python tokens per file, and per folder, and what docs/size.md keeps an eye on.
 
 Tokens say more than lines: comments, docstrings and layout do not count. Run as
 `python -m tools.size_report [--files N] [folder]`.
@@ -7,12 +7,17 @@ Tokens say more than lines: comments, docstrings and layout do not count. Run as
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tokenize
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import check_tables
+
+RENDERED = ("elementwise.c", "elementwise_loops.h")
+"""What the generator writes in native/."""
 IGNORED_TOKENS = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 
 
@@ -55,6 +60,26 @@ def report(folder: Path, file_count: int) -> str:
     return "\n".join(rows)
 
 
+def measures(folder: Path) -> dict[str, str]:
+    """The numbers of docs/size.md, by what they count."""
+    tables = [table for table in check_tables.tables(folder) if table.key not in check_tables.VOCABULARIES]
+    kernels = [path.read_text(encoding="utf-8") for path in (folder / "kernels").glob("*.py")]
+    texts = [text for text in (folder / "native").glob("*.[ch]") if text.name not in RENDERED]
+    raises = [len(re.findall(r"^\s+raise ", text, re.MULTILINE)) for text in kernels]
+    return {
+        "tables that list operations by name": f"{len(tables)} in {len({table.path for table in tables})} files",
+        "names in these tables": f"{sum(len(table.names) for table in tables):,}",
+        "lines of generated Python": f"{sum(_lines(path) for path in (folder / 'generated').glob('*.py')):,}",
+        "lines of C by hand": f"{sum(map(_lines, texts)):,}",
+        "kernels that check their arguments": f"{sum(raises)} raises in {sum(map(bool, raises))} files",
+        "entries of src/pullback": str(sum(path.name != "__pycache__" for path in folder.iterdir())),
+    }
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
 def _row(name: str, lines: object, tokens: object) -> str:
     return f"{name:<48} {lines:>8} {tokens:>8}"
 
@@ -66,6 +91,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--files", type=int, default=20, help="how many of the largest files to list")
     options = parser.parse_args(arguments)
     print(report(options.folder, options.files))
+    print()
+    for name, value in measures(options.folder).items():
+        print(f"{name:<40} {value:>24}")
     return 0
 
 

@@ -21,3 +21,33 @@ def test_report_sums_folders_and_lists_the_largest_files(tmp_path: Path) -> None
     assert ["engine", "2", "6"] in rows
     assert ["total", "3", "9"] in rows
     assert rows[-1] == ["engine/engine.py", "2", "6"]
+
+
+def test_measures_count_tables_generated_lines_and_checks_in_kernels(tmp_path: Path) -> None:
+    texts = {
+        "derivatives/family.py": "".join(f"@general\ndef {name}(grad): ...\n" for name in "abcde"),
+        "functions/names.py": "",
+        "native/sums.c": "int x;\nint y;\n",
+        "native/elementwise.c": "int rendered;\n",
+        "generated/family.py": "x = 1\n",
+        "kernels/family.py": "def a(input):\n    raise ValueError\n",
+        "drawer.py": '_KNOWN = {"a", "b", "c", "d", "e"}\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert size_report.measures(tmp_path) == {
+        "tables that list operations by name": "1 in 1 files",
+        "names in these tables": "5",
+        "lines of generated Python": "1",
+        "lines of C by hand": "2",
+        "kernels that check their arguments": "1 raises in 1 files",
+        "entries of src/pullback": "6",
+    }
+
+
+def test_the_page_shows_what_make_size_prints() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "size.md").read_text(encoding="utf-8")
+    now = size_report.measures(Path(__file__).parents[2] / "src" / "pullback")
+    assert f"| {now['tables that list operations by name']} |" in page
+    assert f"| {now['names in these tables']} |" in page

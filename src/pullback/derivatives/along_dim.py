@@ -31,10 +31,10 @@ def put_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim:
 
 
 @general(out=False)
-def shift(grad: Tensor, input: Tensor, dim: int, steps: int) -> Pullback:
-    return wrt(input=F.shift(grad, dim, -steps, 0))
+def shift_and_fill(grad: Tensor, input: Tensor, dim: int, steps: int) -> Pullback:
+    return wrt(input=F.shift_and_fill(grad, dim, -steps, 0))
 
 
 @tangent
-def shift_tangent(input_tangent: Tensor, dim: int, steps: int) -> Tensor:
-    return F.shift(input_tangent, dim, steps, 0)
+def shift_and_fill_tangent(input_tangent: Tensor, dim: int, steps: int) -> Tensor:
+    return F.shift_and_fill(input_tangent, dim, steps, 0)

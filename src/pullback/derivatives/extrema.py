@@ -11,22 +11,22 @@ from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, non_differen
 
 @general(node="MaxBackward1", public="max", backward="wrt(input=all_extreme_back(grad, input, result))")
 def max_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.shares_or_nans(input, result))
+    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
 
 
 @tangent
 def max_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
+    return F.sum(input_tangent * F.share_among_equals_or_nans(input, result))
 
 
 @general(node="MinBackward1", public="min", backward="wrt(input=all_extreme_back(grad, input, result))")
 def min_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.shares_or_nans(input, result))
+    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
 
 
 @tangent
 def min_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
+    return F.sum(input_tangent * F.share_among_equals_or_nans(input, result))
 
 
 @general(
@@ -67,7 +67,7 @@ def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tenso
 
 @tangent
 def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
-    return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
+    return F.sum(input_tangent * F.share_among_equals(input, result, dim, keepdim), dim, keepdim)
 
 
 @general(
@@ -82,7 +82,7 @@ def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tenso
 
 @tangent
 def amin_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Tensor:
-    return F.sum(input_tangent * F.shares(input, result, dim, keepdim), dim, keepdim)
+    return F.sum(input_tangent * F.share_among_equals(input, result, dim, keepdim), dim, keepdim)
 
 
 @general(outputs=("min", "max"), out_dtype="c_types", returns=True)
@@ -101,8 +101,8 @@ def argmin(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 
 @non_differentiable(out=False)
-def shares(input: Tensor, extreme: Tensor, dim: Dims, keepdim: bool) -> None: ...
+def share_among_equals(input: Tensor, extreme: Tensor, dim: Dims, keepdim: bool) -> None: ...
 
 
 @non_differentiable(out=False)
-def shares_or_nans(input: Tensor, extreme: Tensor) -> None: ...
+def share_among_equals_or_nans(input: Tensor, extreme: Tensor) -> None: ...

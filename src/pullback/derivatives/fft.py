@@ -21,8 +21,8 @@ def fft_c2r(grad: Tensor, input: Tensor, dim: Shape, scale: str, last_size: int)
 
 
 @linear(out=False)
-def doubled_inside(grad: Tensor, input: Tensor, dim: int, count: int) -> Pullback:
-    return wrt(input=F.doubled_inside(grad, dim, count))
+def double_conjugate_pairs(grad: Tensor, input: Tensor, dim: int, count: int) -> Pullback:
+    return wrt(input=F.double_conjugate_pairs(grad, dim, count))
 
 
 @linear(out=False, structure="leading")

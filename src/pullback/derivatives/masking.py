@@ -96,7 +96,7 @@ def fill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     writes="fill",
     in_place_overload="fill_.Scalar",
 )
-def refill(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
+def fill_in_place(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
@@ -113,7 +113,7 @@ def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     writes="after_reading",
     in_place_overload="fill_.Tensor",
 )
-def refill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
+def fill_in_place_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 
 

@@ -130,19 +130,11 @@ def is_zero(input: Tensor) -> None: ...
 
 
 @non_differentiable(out=False, structure="elementwise")
-def is_one(input: Tensor) -> None: ...
-
-
-@non_differentiable(out=False, structure="elementwise")
 def is_false(input: Tensor) -> None: ...
 
 
 @non_differentiable(out=False, structure="elementwise")
-def both(input: Tensor, other: Tensor) -> None: ...
-
-
-@non_differentiable(out=False, structure="elementwise")
-def equal_as(input: Tensor, other: Tensor) -> None: ...
+def ones_where_equal(input: Tensor, other: Tensor) -> None: ...
 
 
 @non_differentiable(out=False, count_of_values=True)

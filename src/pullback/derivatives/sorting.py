@@ -73,22 +73,22 @@ def kthvalue_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices:
 
 @general(node="MedianBackward0", public="median")
 def median_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.shares_or_nans(input, result))
+    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
 
 
 @tangent
 def median_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
+    return F.sum(input_tangent * F.share_among_equals_or_nans(input, result))
 
 
 @general(node="NanmedianBackward0", public="nanmedian")
 def nanmedian_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.shares_or_nans(input, result))
+    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
 
 
 @tangent
 def nanmedian_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
-    return F.sum(input_tangent * F.shares_or_nans(input, result))
+    return F.sum(input_tangent * F.share_among_equals_or_nans(input, result))
 
 
 @general(

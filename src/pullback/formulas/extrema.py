@@ -12,7 +12,7 @@ from pullback.typing import Dims
 @declare(fresh=True)
 def extremum_grad(grad: Any, input: Any, extreme: Any, dim: Dims, keepdim: bool) -> Any:
     """The gradient of amax and amin: in equal shares to all elements that are the extreme."""
-    return F.expand_reduced(grad, tuple(input.shape), dim, keepdim) * F.shares(input, extreme, dim, keepdim)
+    return F.expand_reduced(grad, tuple(input.shape), dim, keepdim) * F.share_among_equals(input, extreme, dim, keepdim)
 
 
 def aminmax_grad(grad_min: Any, grad_max: Any, input: Any, min: Any, max: Any, dim: int | None, keepdim: bool) -> Any:

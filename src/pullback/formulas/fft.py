@@ -21,4 +21,4 @@ def fft_c2r_back(grad: Any, dim: Shape, scale: str, shape: Shape) -> Any:
     """The one-sided transform; each element that stands for its conjugate too counts twice."""
     last = dim[-1]
     half = F.fft_r2c(grad, dim, scale, True)
-    return F.doubled_inside(half, last, grad.shape[last] - shape[last])
+    return F.double_conjugate_pairs(half, last, grad.shape[last] - shape[last])

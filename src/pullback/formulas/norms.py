@@ -21,7 +21,7 @@ def vector_norm_grad(grad: Any, input: Any, ord: Any, dim: Dims, keepdim: bool, 
     if ord == 2:
         return F.to_dtype(grad * F.unit_or_zero(input, result), input.dtype)
     if math.isinf(ord):
-        return grad * F.sgn(input) * F.shares(F.abs(input), result, dim, True)
+        return grad * F.sgn(input) * F.share_among_equals(F.abs(input), result, dim, True)
     return F.to_dtype(_general_norm_grad(grad, input, float(ord), result), input.dtype)
 
 

@@ -29,8 +29,8 @@ def mean_grad(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
 
 def product_of_others(input: Any, dim: int) -> Any:
     """At each element the product of all others along `dim`; right with any number of zeros."""
-    before = F.cumprod(F.shift(input, dim, 1, 1), dim)
-    after = F.flip(F.cumprod(F.flip(F.shift(input, dim, -1, 1), (dim,)), dim), (dim,))
+    before = F.cumprod(F.shift_and_fill(input, dim, 1, 1), dim)
+    after = F.flip(F.cumprod(F.flip(F.shift_and_fill(input, dim, -1, 1), (dim,)), dim), (dim,))
     return before * after
 
 

@@ -19,8 +19,8 @@ def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
     if input.ndim == 0 or input.shape[dim] < 2:
         return grad
     input = F.conj(input)
-    before = F.cumprod(F.shift(input, dim, 1, 1), dim)
-    return before * _solve_backwards(grad, F.shift(input, dim, -1, 0), dim)
+    before = F.cumprod(F.shift_and_fill(input, dim, 1, 1), dim)
+    return before * _solve_backwards(grad, F.shift_and_fill(input, dim, -1, 0), dim)
 
 
 def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
@@ -28,8 +28,8 @@ def _solve_backwards(start: Any, factor: Any, dim: int) -> Any:
     total = start
     steps = 1
     while steps < start.shape[dim]:
-        total = total + factor * F.shift(total, dim, -steps, 0)
-        factor = factor * F.shift(factor, dim, -steps, 0)
+        total = total + factor * F.shift_and_fill(total, dim, -steps, 0)
+        factor = factor * F.shift_and_fill(factor, dim, -steps, 0)
         steps *= 2
     return total
 
@@ -46,9 +46,9 @@ def logcumsumexp_grad(grad: Any, input: Any, result: Any, dim: int) -> Any:
     input, result = F.conj(input), F.conj(result)
     total, steps = grad, 1
     while steps < grad.shape[dim]:
-        later = F.shift(result, dim, -steps, math.inf)
+        later = F.shift_and_fill(result, dim, -steps, math.inf)
         same = F.logical_and(result == later, F.logical_not(F.isfinite(result)))  # inf - inf would be nan
         factor = F.exp(F.where(same, 0, result - later))
-        total = total + factor * F.shift(total, dim, -steps, 0)
+        total = total + factor * F.shift_and_fill(total, dim, -steps, 0)
         steps *= 2
     return F.exp(input - result) * total

@@ -51,7 +51,7 @@ def scatter_reduce_back_input(
     elif reduce == "mean":
         share = grad / scatter_counts(grad, dim, index, src, include_self)
     else:
-        chosen = F.equal_as(input, result)
+        chosen = F.ones_where_equal(input, result)
         share = chosen * scatter_share(grad, dim, index, src, chosen, result)
     return share if include_self else F.scatter_value(share, dim, index, 0)
 
@@ -69,8 +69,8 @@ def scatter_reduce_back_source(
     elif reduce == "mean":
         share = F.gather(grad / scatter_counts(grad, dim, index, part, include_self), dim, index)
     else:
-        chosen = F.equal_as(input, result)
-        winners = F.equal_as(part, F.gather(result, dim, index))
+        chosen = F.ones_where_equal(input, result)
+        winners = F.ones_where_equal(part, F.gather(result, dim, index))
         share = winners * F.gather(scatter_share(grad, dim, index, part, chosen, result), dim, index)
     return F.pad_to(share, src.shape)
 
@@ -85,7 +85,7 @@ def scatter_counts(grad: Any, dim: int, index: Any, src: Any, include_self: bool
 
 def scatter_share(grad: Any, dim: int, index: Any, src: Any, chosen: Any, result: Any) -> Any:
     """The gradient of a maximum or minimum, shared evenly among the elements that attain it."""
-    winners = F.equal_as(low_corner(src, index.shape), F.gather(result, dim, index))
+    winners = F.ones_where_equal(low_corner(src, index.shape), F.gather(result, dim, index))
     return grad / F.scatter_add(chosen, dim, index, winners)
 
 
@@ -95,7 +95,7 @@ def scatter_prod_back_source(
     """The gradient of a product for its factors; a factor that is the only zero gets the product of the others."""
     is_zero = F.is_zero(src)
     zeros = F.gather(F.scatter_add(F.zeros_in_shape_of(grad), dim, index, F.to_dtype(is_zero, grad.dtype)), dim, index)
-    alone = F.both(is_zero, F.is_one(zeros))
+    alone = F.logical_and(is_zero, F.eq(zeros, 1))
     others = F.scatter_reduce(input, dim, index, F.masked_fill(src, alone, 1), "prod", include_self=include_self)
     quotient = F.gather(grad * result, dim, index) / F.masked_fill(src, is_zero, 1)
     share = F.masked_keep(F.gather(grad * others, dim, index), alone) + F.masked_fill(quotient, alone, 0)

@@ -326,7 +326,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         return
     check_captured(part, "copy")
     if given._array.ndim == 0 and part._array.ndim:
-        G.refill_tensor_(part, given)
+        G.fill_in_place_tensor_(part, given)
     else:
         given, shape = _without_leading_ones(given, part._array.ndim), part._array.shape
         part.copy_(given if given._array.shape == shape else G.expand(given, shape))

@@ -196,12 +196,12 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
     step = sum(input.stride())
     length = min(shape)
     main = input.as_strided((length,), (step,), input.storage_offset())
-    G.refill_(main, fill_value)
+    G.fill_in_place_(main, fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         block = shape[1] + 1
         count = (shape[0] - block) * shape[1] // step + ((shape[0] - block) * shape[1] % step > 0)
         offset = input.stride(0) * block
-        G.refill_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)
+        G.fill_in_place_(input.as_strided((count,), (step,), input.storage_offset() + offset), fill_value)
     return input
 
 

@@ -53,7 +53,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         input._array[...] = checked_number(value, input._array.dtype)
         bump_version(input)
         return input
-    return G.refill_tensor_(input, value) if isinstance(value, TensorBase) else G.refill_(input, value)
+    return G.fill_in_place_tensor_(input, value) if isinstance(value, TensorBase) else G.fill_in_place_(input, value)
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

@@ -25,7 +25,7 @@ _FAMILIES = {
     """,
     "along_dim": """
         take_along TakeAlongBackward0 put_along PutAlongBackward0 add_along AddAlongBackward0 take_reduced
-        TakeReducedBackward0 put_reduced PutReducedBackward0 shift ShiftBackward0
+        TakeReducedBackward0 put_reduced PutReducedBackward0 shift_and_fill ShiftAndFillBackward0
     """,
     "arithmetic": """
         add add_ AddBackward0 sub sub_ SubBackward0 rsub RsubNode rsub_tensor RsubTensorNode mul mul_ MulBackward0 div
@@ -87,11 +87,11 @@ _FAMILIES = {
     """,
     "extrema": """
         max_all MaxAllNode min_all MinAllNode max_dim MaxDimNode min_dim MinDimNode amax AmaxBackward0 amin
-        AminBackward0 aminmax AminmaxBackward0 argmax argmin shares shares_or_nans
+        AminBackward0 aminmax AminmaxBackward0 argmax argmin share_among_equals share_among_equals_or_nans
     """,
     "fft": """
-        fft_c2c FftC2cNode fft_r2c FftR2cNode fft_c2r FftC2rNode doubled_inside DoubledInsideBackward0 overlap_add
-        OverlapAddBackward0 check_envelope
+        fft_c2c FftC2cNode fft_r2c FftR2cNode fft_c2r FftC2rNode double_conjugate_pairs DoubleConjugatePairsBackward0
+        overlap_add OverlapAddBackward0 check_envelope
     """,
     "folding": """
         im2col Im2colNode col2im Col2imNode pixel_shuffle PixelShuffleBackward0 pixel_unshuffle
@@ -146,8 +146,9 @@ _FAMILIES = {
         masked_fill masked_fill_ MaskedFillBackward0 masked_fill_tensor masked_fill_tensor_ MaskedFillTensorNode
         sum_where SumWhereBackward0 masked_scatter masked_scatter_ MaskedScatterBackward0 select_scatter
         SelectScatterBackward0 slice_scatter SliceScatterBackward0 diagonal_scatter DiagonalScatterBackward0
-        as_strided_scatter AsStridedScatterBackward0 fill FillBackward0 refill refill_ RefillNode fill_tensor
-        FillTensorNode refill_tensor refill_tensor_ RefillTensorNode zero zero_ ZeroBackward0
+        as_strided_scatter AsStridedScatterBackward0 fill FillBackward0 fill_in_place fill_in_place_ FillInPlaceNode
+        fill_tensor FillTensorNode fill_in_place_tensor fill_in_place_tensor_ FillInPlaceTensorNode zero zero_
+        ZeroBackward0
     """,
     "matrix_functions": """
         linalg_det LinalgDetBackward0 linalg_slogdet LinalgSlogdetBackward0 linalg_inv_ex LinalgInvExBackward0
@@ -217,7 +218,7 @@ _FAMILIES = {
         scatter_reduce_ ScatterReduceBackward0 index_add index_add_ IndexAddBackward0 index_copy index_copy_
         IndexCopyBackward0 index_fill index_fill_ IndexFillBackward0 index_fill_tensor index_fill_tensor_
         IndexFillTensorNode index_reduce index_reduce_ IndexReduceBackward0 put put_ PutBackward0 ones_in_shape_of
-        is_zero is_one is_false both equal_as distinct_positions positive_index expand_index
+        is_zero is_false ones_where_equal distinct_positions positive_index expand_index
     """,
     "searching": """
         unique UniqueNode unique_consecutive UniqueConsecutiveBackward0 bincount histc

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.kernels.along_dim import (
     add_along as add_along_kernel, put_along as put_along_kernel, put_reduced as put_reduced_kernel,
-    shift as shift_kernel, take_along as take_along_kernel, take_reduced as take_reduced_kernel,
+    shift_and_fill as shift_and_fill_kernel, take_along as take_along_kernel, take_reduced as take_reduced_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
@@ -229,34 +229,34 @@ def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: b
     return finish("put_reduced", result, (input, indices, shape, dim, keepdim)) if process.finishing else result
 
 
-class ShiftBackward0(OperationNode):
+class ShiftAndFillBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "shift"
+    operation = "shift_and_fill"
     value_names = ("dim", "steps")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (shift_kernel(grads[0], self.saved_dim, -self.saved_steps, 0),)
+        return (shift_and_fill_kernel(grads[0], self.saved_dim, -self.saved_steps, 0),)
 
 
-def shift(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
+def shift_and_fill(input: Tensor, dim: int, steps: int, fill: Scalar) -> Tensor:
     """The elements moved `steps` places along `dim`, with `fill` where none came from."""
     if process.diverted or not isinstance(input, TensorBase):
-        if (taken := divert("shift", (input, dim, steps, fill))) is not PROCEED:
+        if (taken := divert("shift_and_fill", (input, dim, steps, fill))) is not PROCEED:
             return taken
     try:
         dim = dim if type(dim) is int else plain_int(dim)
         steps = steps if type(steps) is int else plain_int(steps)
         fill = fill if type(fill) is int or type(fill) in NUMBERS else plain_float(fill)
-        computed: Any = shift_kernel(input._array, dim, steps, fill)
+        computed: Any = shift_and_fill_kernel(input._array, dim, steps, fill)
     except Exception as error:
-        raise refuse("shift", error, locals()) from None
+        raise refuse("shift_and_fill", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(ShiftBackward0)
+        node: Any = new_node(ShiftAndFillBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_steps = steps
-    return finish("shift", result, (input, dim, steps, fill)) if process.finishing else result
+    return finish("shift_and_fill", result, (input, dim, steps, fill)) if process.finishing else result

@@ -9,8 +9,8 @@ from pullback.kernels.along_dim import put_reduced as put_reduced_kernel
 from pullback.kernels.extrema import (
     amax as amax_kernel, amin as amin_kernel, aminmax as aminmax_kernel, argmax as argmax_kernel,
     argmin as argmin_kernel, extremum_grad as extremum_grad_kernel, max_all as max_all_kernel,
-    max_dim as max_dim_kernel, min_all as min_all_kernel, min_dim as min_dim_kernel, shares as shares_kernel,
-    shares_or_nans as shares_or_nans_kernel,
+    max_dim as max_dim_kernel, min_all as min_all_kernel, min_dim as min_dim_kernel,
+    share_among_equals as share_among_equals_kernel, share_among_equals_or_nans as share_among_equals_or_nans_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import aminmax_grad as aminmax_grad_kernel
 from pullback.recording.vocabulary import (
@@ -36,7 +36,7 @@ class MaxAllNode(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (grads[0] * shares_or_nans_kernel(input._array, result._array),)
+        return (grads[0] * share_among_equals_or_nans_kernel(input._array, result._array),)
 
 
 def max_all(input: Tensor, *, out: Any = None) -> Tensor:
@@ -75,7 +75,7 @@ class MinAllNode(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (grads[0] * shares_or_nans_kernel(input._array, result._array),)
+        return (grads[0] * share_among_equals_or_nans_kernel(input._array, result._array),)
 
 
 def min_all(input: Tensor, *, out: Any = None) -> Tensor:
@@ -417,7 +417,7 @@ def argmin(
     return finish("argmin", result, (input, dim, keepdim)) if process.finishing else result
 
 
-def shares(
+def share_among_equals(
     input: Tensor, extreme: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
     """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
@@ -431,31 +431,31 @@ def shares(
         or not isinstance(extreme, TensorBase)
         or type(keepdim) is not bool
     ):
-        if (taken := divert("shares", (input, extreme, dim, keepdim))) is not PROCEED:
+        if (taken := divert("share_among_equals", (input, extreme, dim, keepdim))) is not PROCEED:
             return taken
     try:
         dim = wrap_dims(dim, input._array.ndim)
-        computed: Any = shares_kernel(input._array, extreme._array, dim, keepdim)
+        computed: Any = share_among_equals_kernel(input._array, extreme._array, dim, keepdim)
     except Exception as error:
-        raise refuse("shares", error, locals()) from None
+        raise refuse("share_among_equals", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad or extreme._requires_grad:
-        note_cut("shares", result, input, extreme)
-    return finish("shares", result, (input, extreme, dim, keepdim)) if process.finishing else result
+        note_cut("share_among_equals", result, input, extreme)
+    return finish("share_among_equals", result, (input, extreme, dim, keepdim)) if process.finishing else result
 
 
-def shares_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
+def share_among_equals_or_nans(input: Tensor, extreme: Tensor) -> Tensor:
     """As `shares` over everything, where a extreme of NaN is the NaNs'."""
     if process.diverted or not isinstance(input, TensorBase) or not isinstance(extreme, TensorBase):
-        if (taken := divert("shares_or_nans", (input, extreme))) is not PROCEED:
+        if (taken := divert("share_among_equals_or_nans", (input, extreme))) is not PROCEED:
             return taken
     try:
-        computed: Any = shares_or_nans_kernel(input._array, extreme._array)
+        computed: Any = share_among_equals_or_nans_kernel(input._array, extreme._array)
     except Exception as error:
-        raise refuse("shares_or_nans", error, locals()) from None
+        raise refuse("share_among_equals_or_nans", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad or extreme._requires_grad:
-        note_cut("shares_or_nans", result, input, extreme)
-    return finish("shares_or_nans", result, (input, extreme)) if process.finishing else result
+        note_cut("share_among_equals_or_nans", result, input, extreme)
+    return finish("share_among_equals_or_nans", result, (input, extreme)) if process.finishing else result

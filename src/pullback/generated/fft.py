@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.fft import (
-    check_envelope as check_envelope_kernel, doubled_inside as doubled_inside_kernel, fft_c2c as fft_c2c_kernel,
-    fft_c2r as fft_c2r_kernel, fft_r2c as fft_r2c_kernel, overlap_add as overlap_add_kernel,
+    check_envelope as check_envelope_kernel, double_conjugate_pairs as double_conjugate_pairs_kernel,
+    fft_c2c as fft_c2c_kernel, fft_c2r as fft_c2r_kernel, fft_r2c as fft_r2c_kernel,
+    overlap_add as overlap_add_kernel,
 )  # fmt: skip
 from pullback.kernels.shape import unfold as unfold_kernel
 from pullback.recording.array_formulas import fft_c2r_back as fft_c2r_back_kernel, fft_r2c_back as fft_r2c_back_kernel
@@ -124,36 +125,36 @@ def fft_c2r(input: Tensor, dim: Any, scale: str, last_size: int) -> Tensor:
     return finish("fft_c2r", result, (input, dim, scale, last_size)) if process.finishing else result
 
 
-class DoubledInsideBackward0(OperationNode):
+class DoubleConjugatePairsBackward0(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "doubled_inside"
+    operation = "double_conjugate_pairs"
     value_names = ("dim", "count")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (doubled_inside_kernel(grads[0], self.saved_dim, self.saved_count),)
+        return (double_conjugate_pairs_kernel(grads[0], self.saved_dim, self.saved_count),)
 
 
-def doubled_inside(input: Tensor, dim: int, count: int) -> Tensor:
+def double_conjugate_pairs(input: Tensor, dim: int, count: int) -> Tensor:
     """Twice the `count` elements after the first along `dim`: those that stand for their conjugates too."""
     if process.diverted or not isinstance(input, TensorBase):
-        if (taken := divert("doubled_inside", (input, dim, count))) is not PROCEED:
+        if (taken := divert("double_conjugate_pairs", (input, dim, count))) is not PROCEED:
             return taken
     try:
         dim = dim if type(dim) is int else plain_int(dim)
         count = count if type(count) is int else plain_int(count)
-        computed: Any = doubled_inside_kernel(input._array, dim, count)
+        computed: Any = double_conjugate_pairs_kernel(input._array, dim, count)
     except Exception as error:
-        raise refuse("doubled_inside", error, locals()) from None
+        raise refuse("double_conjugate_pairs", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(DoubledInsideBackward0)
+        node: Any = new_node(DoubleConjugatePairsBackward0)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_count = count
-    return finish("doubled_inside", result, (input, dim, count)) if process.finishing else result
+    return finish("double_conjugate_pairs", result, (input, dim, count)) if process.finishing else result
 
 
 class OverlapAddBackward0(OperationNode):

@@ -9,11 +9,11 @@ from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.indexing import select as select_kernel, slice_view as slice_view_kernel
 from pullback.kernels.masking import (
     as_strided_scatter as as_strided_scatter_kernel, diagonal_scatter as diagonal_scatter_kernel, fill as fill_kernel,
+    fill_in_place as fill_in_place_kernel, fill_in_place_tensor as fill_in_place_tensor_kernel,
     fill_tensor as fill_tensor_kernel, masked_fill as masked_fill_kernel,
     masked_fill_tensor as masked_fill_tensor_kernel, masked_scatter as masked_scatter_kernel,
-    masked_scatter_back as masked_scatter_back_kernel, refill as refill_kernel, refill_tensor as refill_tensor_kernel,
-    select_scatter as select_scatter_kernel, slice_scatter as slice_scatter_kernel, sum_where as sum_where_kernel,
-    zero as zero_kernel,
+    masked_scatter_back as masked_scatter_back_kernel, select_scatter as select_scatter_kernel,
+    slice_scatter as slice_scatter_kernel, sum_where as sum_where_kernel, zero as zero_kernel,
 )  # fmt: skip
 from pullback.kernels.reductions import sum as sum_kernel
 from pullback.kernels.shape import (
@@ -503,9 +503,9 @@ def fill(input: Tensor, value: Scalar) -> Tensor:
     return finish("fill", result, (input, value)) if process.finishing else result
 
 
-class RefillNode(OperationNode):
+class FillInPlaceNode(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "refill"
+    operation = "fill_in_place"
     shown = "FillBackward2"
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -514,29 +514,29 @@ class RefillNode(OperationNode):
         return (zeros_in_shape_of_kernel(grads[0]),)
 
 
-def refill(input: Tensor, value: Scalar) -> Tensor:
+def fill_in_place(input: Tensor, value: Scalar) -> Tensor:
     """As `fill`, whose in-place form PyTorch records under another name."""
     if process.diverted or not isinstance(input, TensorBase):
-        if (taken := divert("refill", (input, value))) is not PROCEED:
+        if (taken := divert("fill_in_place", (input, value))) is not PROCEED:
             return taken
     try:
         value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
-        computed: Any = refill_kernel(input._array, value)
+        computed: Any = fill_in_place_kernel(input._array, value)
     except Exception as error:
-        raise refuse("refill", error, locals()) from None
+        raise refuse("fill_in_place", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(RefillNode)
+        node: Any = new_node(FillInPlaceNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
-    return finish("refill", result, (input, value)) if process.finishing else result
+    return finish("fill_in_place", result, (input, value)) if process.finishing else result
 
 
-def refill_(input: Tensor, value: Any) -> Tensor:
-    """In-place version of refill."""
-    return in_place(refill, input, value)
+def fill_in_place_(input: Tensor, value: Any) -> Tensor:
+    """In-place version of fill_in_place."""
+    return in_place(fill_in_place, input, value)
 
 
 class FillTensorNode(OperationNode):
@@ -578,9 +578,9 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
     return finish("fill_tensor", result, (input, value)) if process.finishing else result
 
 
-class RefillTensorNode(OperationNode):
+class FillInPlaceTensorNode(OperationNode):
     __slots__ = ("__dict__",)
-    operation = "refill_tensor"
+    operation = "fill_in_place_tensor"
     shown = "FillBackward3"
     fact_names = ("value_dtype",)
 
@@ -592,21 +592,21 @@ class RefillTensorNode(OperationNode):
         )
 
 
-def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
+def fill_in_place_tensor(input: Tensor, value: Tensor) -> Tensor:
     """As `fill_tensor`, whose in-place form PyTorch records under another name."""
     if process.diverted or not isinstance(input, TensorBase) or not isinstance(value, TensorBase):
-        if (taken := divert("refill_tensor", (input, value))) is not PROCEED:
+        if (taken := divert("fill_in_place_tensor", (input, value))) is not PROCEED:
             return taken
     try:
-        computed: Any = refill_tensor_kernel(input._array, value._array)
+        computed: Any = fill_in_place_tensor_kernel(input._array, value._array)
     except Exception as error:
-        raise refuse("refill_tensor", error, locals()) from None
+        raise refuse("fill_in_place_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if (input._requires_grad or value._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, value)
     ):
-        node: Any = new_node(RefillTensorNode)
+        node: Any = new_node(FillInPlaceTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
             (value._edge or gradient_edge(value)) if value._requires_grad else None,
@@ -614,12 +614,12 @@ def refill_tensor(input: Tensor, value: Tensor) -> Tensor:
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_value_dtype = value._array.dtype
-    return finish("refill_tensor", result, (input, value)) if process.finishing else result
+    return finish("fill_in_place_tensor", result, (input, value)) if process.finishing else result
 
 
-def refill_tensor_(input: Tensor, value: Tensor) -> Tensor:
-    """In-place version of refill_tensor."""
-    return in_place(refill_tensor, input, value)
+def fill_in_place_tensor_(input: Tensor, value: Tensor) -> Tensor:
+    """In-place version of fill_in_place_tensor."""
+    return in_place(fill_in_place_tensor, input, value)
 
 
 class ZeroBackward0(OperationNode):

@@ -11,13 +11,13 @@ from pullback.kernels.indexing import (
 )  # fmt: skip
 from pullback.kernels.reductions import sum as sum_kernel
 from pullback.kernels.scattering import (
-    both as both_kernel, distinct_positions as distinct_positions_kernel, equal_as as equal_as_kernel,
-    expand_index as expand_index_kernel, index_add as index_add_kernel, index_copy as index_copy_kernel,
-    index_fill as index_fill_kernel, index_fill_tensor as index_fill_tensor_kernel, index_put as index_put_kernel,
-    index_reduce as index_reduce_kernel, is_false as is_false_kernel, is_one as is_one_kernel,
-    is_zero as is_zero_kernel, ones_in_shape_of as ones_in_shape_of_kernel, pad_to as pad_to_kernel,
-    positive_index as positive_index_kernel, put as put_kernel, scatter as scatter_kernel,
-    scatter_add as scatter_add_kernel, scatter_reduce as scatter_reduce_kernel, scatter_value as scatter_value_kernel,
+    distinct_positions as distinct_positions_kernel, expand_index as expand_index_kernel,
+    index_add as index_add_kernel, index_copy as index_copy_kernel, index_fill as index_fill_kernel,
+    index_fill_tensor as index_fill_tensor_kernel, index_put as index_put_kernel, index_reduce as index_reduce_kernel,
+    is_false as is_false_kernel, is_zero as is_zero_kernel, ones_in_shape_of as ones_in_shape_of_kernel,
+    ones_where_equal as ones_where_equal_kernel, pad_to as pad_to_kernel, positive_index as positive_index_kernel,
+    put as put_kernel, scatter as scatter_kernel, scatter_add as scatter_add_kernel,
+    scatter_reduce as scatter_reduce_kernel, scatter_value as scatter_value_kernel,
 )  # fmt: skip
 from pullback.kernels.shape import (
     reshape as reshape_kernel, to_dtype as to_dtype_kernel, zeros_in_shape as zeros_in_shape_kernel,
@@ -1008,19 +1008,6 @@ def is_zero(input: Tensor) -> Tensor:
     return finish("is_zero", result, (input,)) if process.finishing else result
 
 
-def is_one(input: Tensor) -> Tensor:
-    """Where the elements are one."""
-    if process.diverted or not isinstance(input, TensorBase):
-        if (taken := divert("is_one", (input,))) is not PROCEED:
-            return taken
-    computed: Any = is_one_kernel(input._array)
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad:
-        note_cut("is_one", result, input)
-    return finish("is_one", result, (input,)) if process.finishing else result
-
-
 def is_false(input: Tensor) -> Tensor:
     """Where a mask is false."""
     if process.diverted or not isinstance(input, TensorBase):
@@ -1034,36 +1021,20 @@ def is_false(input: Tensor) -> Tensor:
     return finish("is_false", result, (input,)) if process.finishing else result
 
 
-def both(input: Tensor, other: Tensor) -> Tensor:
-    """Where two masks are true."""
-    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        if (taken := divert("both", (input, other))) is not PROCEED:
-            return taken
-    try:
-        computed: Any = both_kernel(input._array, other._array)
-    except Exception as error:
-        raise refuse("both", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad or other._requires_grad:
-        note_cut("both", result, input, other)
-    return finish("both", result, (input, other)) if process.finishing else result
-
-
-def equal_as(input: Tensor, other: Tensor) -> Tensor:
+def ones_where_equal(input: Tensor, other: Tensor) -> Tensor:
     """One where the elements are equal, else zero, in the dtype of `input`."""
     if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        if (taken := divert("equal_as", (input, other))) is not PROCEED:
+        if (taken := divert("ones_where_equal", (input, other))) is not PROCEED:
             return taken
     try:
-        computed: Any = equal_as_kernel(input._array, other._array)
+        computed: Any = ones_where_equal_kernel(input._array, other._array)
     except Exception as error:
-        raise refuse("equal_as", error, locals()) from None
+        raise refuse("ones_where_equal", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad or other._requires_grad:
-        note_cut("equal_as", result, input, other)
-    return finish("equal_as", result, (input, other)) if process.finishing else result
+        note_cut("ones_where_equal", result, input, other)
+    return finish("ones_where_equal", result, (input, other)) if process.finishing else result
 
 
 def distinct_positions(index: Tensor, shape: Any, dim: int) -> Tensor:

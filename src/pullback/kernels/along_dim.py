@@ -60,7 +60,7 @@ def put_reduced(input: Array, indices: Array, shape: Shape, dim: int, keepdim: b
     return result
 
 
-def shift(input: Array, dim: int, steps: int, fill: Scalar) -> Array:
+def shift_and_fill(input: Array, dim: int, steps: int, fill: Scalar) -> Array:
     """The elements moved `steps` places along `dim`, with `fill` where none came from."""
     if input.ndim == 0:
         return np.full_like(input, fill) if steps else input

@@ -142,7 +142,7 @@ def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: boo
     return indices.reshape((1,) * input.ndim) if dim is None else np.expand_dims(indices, dim)
 
 
-def shares(input: Array, extreme: Array, dim: Dims = None, keepdim: bool = False) -> Array:
+def share_among_equals(input: Array, extreme: Array, dim: Dims = None, keepdim: bool = False) -> Array:
     """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
     axes = reduced_axes(input, dim)
     if not keepdim:
@@ -157,10 +157,10 @@ def extremum_grad(grad: Array, input: Array, extreme: Array, dim: Dims, keepdim:
     """The gradient of amax and amin: in equal shares to all elements that are the extreme."""
     axes = reduced_axes(input, dim)
     wide = grad if keepdim or not input.ndim else np.expand_dims(grad, axes)
-    return wide * shares(input, extreme, dim, keepdim)
+    return wide * share_among_equals(input, extreme, dim, keepdim)
 
 
-def shares_or_nans(input: Array, extreme: Array) -> Array:
+def share_among_equals_or_nans(input: Array, extreme: Array) -> Array:
     """As `shares` over everything, where a extreme of NaN is the NaNs'."""
     chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(extreme) else input == extreme
     return (chosen / add_up(chosen, None)).astype(input.dtype)

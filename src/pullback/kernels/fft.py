@@ -66,7 +66,7 @@ def _back(result: Array, dim: Shape) -> Array:
 
 
 @by_device
-def doubled_inside(input: Array, dim: int, count: int) -> Array:
+def double_conjugate_pairs(input: Array, dim: int, count: int) -> Array:
     """Twice the `count` elements after the first along `dim`: those that stand for their conjugates too."""
     result = np.array(input)
     result[(*[slice(None)] * dim, slice(1, 1 + count))] *= 2

@@ -150,13 +150,13 @@ def fill_tensor(input: Array, value: Array) -> Array:
 
 
 @by_device
-def refill(input: Array, value: Scalar) -> Array:
+def fill_in_place(input: Array, value: Scalar) -> Array:
     """As `fill`, whose in-place form PyTorch records under another name."""
     return fill(input, value)
 
 
 @by_device
-def refill_tensor(input: Array, value: Array) -> Array:
+def fill_in_place_tensor(input: Array, value: Array) -> Array:
     """As `fill_tensor`, whose in-place form PyTorch records under another name."""
     return fill_tensor(input, value)
 

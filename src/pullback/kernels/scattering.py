@@ -378,22 +378,12 @@ def is_zero(input: Array) -> Array:
     return input == 0
 
 
-def is_one(input: Array) -> Array:
-    """Where the elements are one."""
-    return input == 1
-
-
 def is_false(input: Array) -> Array:
     """Where a mask is false."""
     return np.logical_not(input)
 
 
-def both(input: Array, other: Array) -> Array:
-    """Where two masks are true."""
-    return np.logical_and(input, other)
-
-
-def equal_as(input: Array, other: Array) -> Array:
+def ones_where_equal(input: Array, other: Array) -> Array:
     """One where the elements are equal, else zero, in the dtype of `input`."""
     return (input == other).astype(input.dtype)
 

@@ -104,8 +104,10 @@ def sum_where(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, .
     return level.again(composed, *args)
 
 
-@rule("shares")
-def shares(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@rule("share_among_equals")
+def share_among_equals(
+    level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Which elements of each example share the gradient of an extremum."""
     input, result = args[0], args[1]
     dim, keepdim = args[2], args[3]
@@ -117,4 +119,4 @@ def shares(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...]
     if not keepdim:
         kept = [level.batch_size, *[1 if d + 1 in dims else n for d, n in enumerate(shape_of(input))]]
         values = G.view(G.contiguous_copy(values), tuple(kept))
-    return level.wrap(G.shares(level.to_physical(input), values, dims, True))
+    return level.wrap(G.share_among_equals(level.to_physical(input), values, dims, True))

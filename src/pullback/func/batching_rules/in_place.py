@@ -95,7 +95,7 @@ def copy(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], 
     return level.wrap(function(expanded(level, target), aligned(level, source, ndim_of(target))))
 
 
-@rule("fill_tensor_ refill_tensor_")
+@rule("fill_tensor_ fill_in_place_tensor_")
 def fill_tensor_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Fill each example with its own number."""
     if not level.owns(args[0]):
@@ -103,7 +103,7 @@ def fill_tensor_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any
     return copy_(level, function, args, kwargs)
 
 
-@rule("fill_tensor refill_tensor")
+@rule("fill_tensor fill_in_place_tensor")
 def fill_tensor(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Each example filled with its own number."""
     input, value = args[0], args[1]

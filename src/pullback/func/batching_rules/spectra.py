@@ -21,8 +21,8 @@ def fourier(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwa
     return level.wrap(function(input._physical, moved, *rest, **kwargs))
 
 
-@rule("doubled_inside")
-def doubled_inside(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+@rule("double_conjugate_pairs")
+def double_conjugate_pairs(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Halves of symmetric spectra, counted twice."""
     input, dim, *rest = args
     return level.wrap(function(input._physical, wrap_dim(dim, ndim_of(input)) + 1, *rest, **kwargs))
