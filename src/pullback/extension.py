@@ -68,7 +68,6 @@ from pullback.rules.read_kernels import read_kernel
 from pullback.rules.read_rules import KINDS, OPTIONS, read_rules_of
 from pullback.rules.render import Library, check_names
 from pullback.source_text import run_text
-from pullback.tensor.tensor_base import TensorBase
 
 __all__ = [
     "Array", "Arrays", "DType", "Declaration", "Dim", "Dims", "F", "Pullback", "Scalar", "Shape", "Tensor", "elementwise",
@@ -155,7 +154,7 @@ def _render(declared: Declared, kernel: Kernel, function: Callable[..., Any]) ->
     module = ModuleType(f"pullback.generated.{declared.rule.module}", kernel.doc or None)
     scope = vars(module)
     scope.update({word: getattr(vocabulary, word) for word in vocabulary.__all__})
-    scope.update(Any=Any, F=generated, Sequence=Sequence, new=TensorBase.__new__)
+    scope.update(Any=Any, F=generated, Sequence=Sequence)
     text = ["from __future__ import annotations", ""]
     if declared.differentiable:
         node, used = emit_node(declared, library)
