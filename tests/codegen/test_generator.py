@@ -65,7 +65,7 @@ def test_a_computed_line_is_fresh_and_a_passed_gradient_is_not(tmp_path: Path) -
     (operation,), _ = read(
         tmp_path, "@elementwise\ndef scale(grad, input, other):\n    return wrt(input=grad * other, other=grad)\n"
     )
-    assert [is_fresh(line) for line in operation.rule.lines] == [True, False]
+    assert [is_fresh(line, operation.rule) for line in operation.rule.lines] == [True, False]
 
 
 @pytest.mark.parametrize(

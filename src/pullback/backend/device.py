@@ -84,6 +84,8 @@ class _Blocks:
 
 
 _libraries: dict[str, Any] = {}
+in_use: list[Any] = []
+"""The libraries of devices beside the CPU, for what must be quick to see that there is none."""
 """The array library of each type of device, `Library` of devices/library.py."""
 
 blocks = _Blocks()
@@ -94,6 +96,7 @@ META = device("meta")
 def register_device_type(type: str, library: Any) -> None:
     """Make devices of a type usable: `library` makes their arrays."""
     _libraries[type] = library
+    in_use[:] = _libraries.values()
 
 
 def known_libraries() -> list[Any]:

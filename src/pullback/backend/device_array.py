@@ -24,12 +24,12 @@ class Flags:
 
     __slots__ = ("c_contiguous", "f_contiguous", "writeable")
 
-    def __init__(self, array: DeviceArray) -> None:
-        flags = array.raw.flags
+    def __init__(self, raw: Any) -> None:
+        flags = raw.flags
         self.c_contiguous: bool = flags.c_contiguous
         self.f_contiguous: bool = flags.f_contiguous
         # Memory that several elements share is not written to. (CuPy does not mark it.)
-        self.writeable = 0 not in array.raw.strides or array.raw.size < 2 or not _repeats(array.raw)
+        self.writeable = 0 not in raw.strides or raw.size < 2 or not _repeats(raw)
 
     @property
     def forc(self) -> bool:
@@ -105,7 +105,7 @@ class DeviceArray:
 
     @property
     def flags(self) -> Flags:
-        return Flags(self)
+        return Flags(self.raw)
 
     @property
     def base(self) -> DeviceArray | None:

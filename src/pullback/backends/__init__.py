@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend.precision import Switches
 from pullback.backend.processor import cpu_capability
 
 __all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
@@ -76,6 +77,7 @@ class _CpuBackend(_Backend):
 
 cudnn = _Backend(False, enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
 cuda = _CudaBackend(False, matmul=_Backend(False, allow_tf32=False, allow_fp16_reduced_precision_reduction=True))
+Switches.convolutions, Switches.matmul = cudnn, vars(cuda)["matmul"]
 mps = _Backend(False)
 mkl = _Backend(False)
 mkldnn = _Backend(False, enabled=True, deterministic=False)

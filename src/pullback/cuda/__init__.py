@@ -132,8 +132,11 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all work on a GPU."""
-    _library().module.cuda.Device(_number(device)).synchronize()
+    """Wait for all work on a GPU; what kernels found wrong is raised."""
+    library = _library()
+    library.pending.flush()
+    library.module.cuda.Device(_number(device)).synchronize()
+    library.complaints.check()
 
 
 def utilization(device: Any = None) -> int:

@@ -12,6 +12,12 @@ def _cuda() -> Any:
     return find_library("cuda").module.cuda
 
 
+def _begin_pending() -> None:
+    """Launch what was put off: it belongs to the stream that is current now. See Note [Deferred work]."""
+    usable_device("cuda")
+    find_library("cuda").pending.flush()
+
+
 class Stream:
     """A queue of work on a GPU: what is in one runs in order, beside what is in others."""
 
@@ -28,10 +34,12 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait until all its work is done."""
+        _begin_pending()
         self.raw.synchronize()
 
     def query(self) -> bool:
         """Whether all its work is done."""
+        _begin_pending()
         return bool(self.raw.done)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -42,6 +50,7 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Let later work wait for an event."""
+        _begin_pending()
         self.raw.wait_event(event.raw)
 
     def wait_stream(self, stream: Stream) -> None:
@@ -74,6 +83,7 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Put it behind the work of a stream, the current one if none is given."""
+        _begin_pending()
         self.raw.record((stream or current_stream()).raw)
 
     def wait(self, stream: Stream | None = None) -> None:
@@ -101,11 +111,13 @@ class StreamContext:
 
     def __enter__(self) -> None:
         if self.stream is not None:
+            _begin_pending()
             self._before = _cuda().get_current_stream()
             self.stream.raw.use()
 
     def __exit__(self, *exception: object) -> None:
         if self.stream is not None:
+            _begin_pending()
             self._before.use()
 
 
@@ -117,6 +129,7 @@ def stream(stream: Stream | None) -> StreamContext:
 def set_stream(stream: Stream | None) -> None:
     """Let work from now on go to a stream."""
     if stream is not None:
+        _begin_pending()
         stream.raw.use()
 
 

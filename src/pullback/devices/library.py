@@ -31,6 +31,8 @@ class Library:
         """Functions of `np` that this library has in another form, by their dotted names."""
         self.kernels: dict[str, Any] = {}
         """Kernels of the library's own, by the name of the operation. See Note [Kernels by device]."""
+        self.ufuncs: dict[str, Any] = {}
+        """Kernels of the library's own that stand for functions of `np` element by element; they decline as others do."""
         self.functions: dict[str, dict[str, Any]] = {"backend.array_module": self._memory_functions()}
         """Functions that stand in the place of those of a module that is loaded, by module and name."""
 
@@ -53,6 +55,12 @@ class Library:
     def maker(self, function: Any) -> Any:
         """The form of an array function that makes arrays of this library."""
         return self.find(function)
+
+    def shared_with_others(self) -> None:
+        """Memory is about to be seen by others, who may write to it unseen from now on."""
+
+    def end_pass(self) -> None:
+        """A backward pass has ended: what was put off is begun."""
 
     def random_states(self) -> list[Any]:
         """The states of the generators of all devices of this type."""
@@ -275,6 +283,14 @@ class Ufunc(Function):
     def __init__(self, library: Library, name: str, function: Any) -> None:
         super().__init__(library, function)
         self.__name__ = name
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        own = None if options else self._library.ufuncs.get(self.__name__)
+        if own is not None:
+            result = own(*args)
+            if result is not NotImplemented:
+                return result
+        return self._library.call(self._function, args, options)
 
     def _method(self, method: str) -> Any:
         override = self._library.overrides.get(f"{self.__name__}.{method}")

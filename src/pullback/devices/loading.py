@@ -15,7 +15,7 @@ import builtins
 import importlib.util
 from collections.abc import Callable
 from functools import wraps
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class Loader:
         if name in ON_HOST:
             return self._on_host(reference)
         own = self.library.kernels.get(name)
-        if own is None or not isinstance(reference, FunctionType) or reference.__module__ in _PLAIN_NAMES:
+        if own is None or isinstance(reference, type) or reference.__module__ in _PLAIN_NAMES:
             return reference
 
         @wraps(reference)

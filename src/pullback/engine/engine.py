@@ -16,6 +16,7 @@ from sys import getrefcount
 from typing import Any
 
 from pullback.backend.array_module import as_array, contains_nan
+from pullback.backend.device import in_use
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.graph_task import ExecInfo, GraphTask
@@ -135,6 +136,9 @@ class Engine:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
             else:
                 self._run(task, root)
+            if in_use:
+                for library in in_use:
+                    library.end_pass()
             if task.final_callbacks:
                 task.run_callbacks()
         finally:

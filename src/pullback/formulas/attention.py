@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 
 
+@declare(fresh=True)
 def attention_back(
     grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float, result: Any,
     logsumexp: Any,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Shape
 
 
+@declare(fresh=True)
 def layer_norm_back(
     grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Shape, eps: float
 ) -> Any:
@@ -38,6 +40,7 @@ def as_channels(values: Any, ndim: int) -> Any:
     return F.reshape(values, (-1,) + (1,) * (ndim - 2))
 
 
+@declare(fresh=True)
 def batch_norm_training_back(grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, eps: float) -> Any:
     """The gradients of a batch norm in training with respect to its input, its weight and its bias."""
     dims = (0, *range(2, input.ndim))
@@ -65,6 +68,7 @@ def batch_norm_evaluation_weight_back(
     return F.to_dtype(F.sum_over_channels(F.mul(grad, normalized)), dtype)
 
 
+@declare(fresh=True)
 def group_norm_back(grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, group: int, eps: float) -> Any:
     """The gradients of a group norm with respect to its input, its weight and its bias."""
     shape = tuple(input.shape)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.tensor.tensor import Tensor
 
 
+@declare(fresh=True)
 def lstm_layer_back(
     grad_output: Any, grad_hidden: Any, grad_cell: Any, input: Any, h0: Any, c0: Any, weight_ih: Any, weight_hh: Any,
     bias_ih: Any, bias_hh: Any, batch_sizes: Any, reverse: bool, gates: Any, hidden_before: Any, cell_before: Any,

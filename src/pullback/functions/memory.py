@@ -22,6 +22,7 @@ from pullback.backend.array_module import (
     zeros,
 )
 from pullback.backend.device import device as Device
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
 from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
@@ -77,7 +78,10 @@ def _resize_storage(input: Tensor, size: int) -> Any:
 @declare(bare=True, shows_memory=True)
 def data_ptr(input: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
-    return data_address(input._memory()) if input._array.size else 0
+    array = input._memory()
+    if isinstance(array, DeviceArray):
+        array.library.shared_with_others()
+    return data_address(array) if array.size else 0
 
 
 const_data_ptr = data_ptr

@@ -23,6 +23,7 @@ class AttentionFusedNode(OperationNode):
     shown = "ScaledDotProductFlashAttentionForCpuBackward0"
     tensor_names = ("query", "key", "value", "attn_mask", "result", "logsumexp")
     value_names = ("is_causal", "scale")
+    fresh = (True, True, True)
     output_count = 2
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:

@@ -29,6 +29,7 @@ class NativeLayerNormBackward0(OperationNode):
     operation = "native_layer_norm"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("normalized_shape", "eps")
+    fresh = (True, True, True)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -120,6 +121,7 @@ class BatchNormTrainingNode(OperationNode):
     shown = "NativeBatchNormBackward0"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("eps",)
+    fresh = (True, True, True)
     output_count = 4
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -310,6 +312,7 @@ class NativeGroupNormBackward0(OperationNode):
     operation = "native_group_norm"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("group", "eps")
+    fresh = (True, True, True)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:

@@ -33,6 +33,7 @@ class LstmLayerNode(OperationNode):
         "cell_before",
     )
     value_names = ("batch_sizes", "reverse")
+    fresh = (True, True, True, True, True, True, True)
     output_count = 6
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:

@@ -27,6 +27,7 @@ _CUDA = 2
 def export_dlpack(array: Array, **options: Any) -> Any:
     """A DLPack capsule of the array's memory."""
     if isinstance(array, DeviceArray):
+        array.library.shared_with_others()
         return array.raw.__dlpack__(**options)
     if not array.flags.writeable:
         array = array.view()
@@ -38,6 +39,7 @@ def import_dlpack(source: Any) -> Array:
     """An array on the memory that a DLPack exporter, or its capsule, describes."""
     if hasattr(source, "__dlpack_device__") and source.__dlpack_device__()[0] == _CUDA:
         library = find_library(usable_device("cuda").type)
+        library.shared_with_others()
         imported: Array = library.wrapper(library.module.from_dlpack(source))
         return imported
     array = np.from_dlpack(source if hasattr(source, "__dlpack__") else Capsule(source))

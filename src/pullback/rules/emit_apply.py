@@ -249,7 +249,7 @@ def _owns_gradient(operation: Operation, line: Line) -> str:
     """
     lines = operation.rule.lines
     own = lines.index(line)
-    others = [i for i, other in enumerate(lines) if i > own or (i < own and not is_fresh(other))]
+    others = [i for i, other in enumerate(lines) if i > own or (i < own and not is_fresh(other, operation.rule))]
     return " and ".join(["owned", *[f"edges[{index}] is None" for index in others]])
 
 

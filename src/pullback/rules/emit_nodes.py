@@ -34,7 +34,7 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     ):
         if names:
             out.append(f"    {attribute} = {tuple(names)!r}")
-    fresh = tuple(is_fresh(line) and not is_sum_over_outputs(operation) for line in rule.lines)
+    fresh = tuple(is_fresh(line, rule) and not is_sum_over_outputs(operation) for line in rule.lines)
     if any(fresh) and not has_list(operation):
         out.append(f"    fresh = {fresh!r}")
     if len(rule.output_names) > 1:

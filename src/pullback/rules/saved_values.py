@@ -7,7 +7,7 @@ import functools
 from dataclasses import dataclass, field
 
 from pullback.facts import fact_of
-from pullback.rules.model import Line, Operation
+from pullback.rules.model import Line, Operation, Rule
 
 
 @dataclass
@@ -95,9 +95,19 @@ def saved_values(operation: Operation) -> SavedValues:
     return SavedValues(operation)
 
 
-def is_fresh(line: Line) -> bool:
+def is_fresh(line: Line, rule: Rule) -> bool:
     """Whether the line's array is surely a new one that nobody else holds. See Note [Owned gradients]."""
-    return line.not_implemented is None and _fresh(line.expression)
+    return line.not_implemented is None and (_fresh(line.expression) or _is_fresh_part(line.expression, rule))
+
+
+def _is_fresh_part(expression: ast.expr, rule: Rule) -> bool:
+    """Whether this is one of the new arrays that a kernel returned together."""
+    if not isinstance(expression, ast.Subscript) or not isinstance(expression.value, ast.Name):
+        return False
+    made = dict(rule.assignments).get(expression.value.id)
+    return (
+        isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and bool(fact_of(made.func.attr, "fresh"))
+    )
 
 
 def _fresh(expression: ast.expr) -> bool:

@@ -10,17 +10,14 @@ mixed dtypes, gaps in memory) is declined, and the kernel's text computes it ste
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from pullback.devices.cuda.elementwise_table import KERNELS
-from pullback.devices.cuda.rows import name_of
+from pullback.devices.cuda.rows import TYPES, name_of
 from pullback.expressions.cuda_printer import PREAMBLE
 
-_TYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16"}
 _BLOCK = 256
 _MOST_BLOCKS = 8448
 _HEAD = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
@@ -31,7 +28,8 @@ class FusedKernel:
 
     def __init__(self, library: Any, name: str) -> None:
         self._library = library
-        self._name = name
+        self.name = name
+        self._kernels: dict[Any, Any] = {}
         self._parameters, self._is_line, variants = KERNELS[name]
         self._names = [parameter[0] for parameter in self._parameters]
         self._texts = [(steps, result) for _, steps, result in variants]
@@ -57,9 +55,31 @@ class FusedKernel:
         place = 0 if self._choose is None else self._choose(*values)
         if place < 0 or self._texts[place][1] is None:
             return NotImplemented
-        return self._launch(place, values, owned)
+        made = self._library.pending.record(self, place, values, self._parameters)
+        return self._at_once(place, values, owned) if made is None else made
 
-    def _launch(self, place: int, values: list[Any], owned: bool) -> Any:
+    def call_into(self, result: Any, values: Any) -> bool:
+        """Put a call's result in the place of an array that is still to be computed; False if it does not fit."""
+        given = [*values, *[default for _, _, default in self._parameters[len(values) :]]]
+        place = 0 if self._choose is None else self._choose(*given)
+        if result.shape != values[-1].shape or result.dtype != values[-1].dtype:
+            return False
+        return self._library.pending.record(self, place, given, self._parameters, result) is not None
+
+    def add_to(self, total: Any, value: Any) -> bool:
+        """Add one of the library's arrays to another in place; False if they do not lie alike."""
+        if total.shape != value.shape or not total._c_contiguous or not value._c_contiguous:
+            return False
+        if name_of(total.dtype) not in TYPES:
+            return False
+        kinds = "aa" + "n" * (len(self._parameters) - 2)
+        self._launch_flat(
+            self._choose(total, value, 1) if self._choose else 0, kinds, total.dtype, [total, value], [1.0], total
+        )
+        return True
+
+    def _at_once(self, place: int, values: list[Any], owned: bool) -> Any:
+        """Launch a call that cannot wait, or decline it."""
         kinds, raws, numbers = "", [], []
         dtype: Any = None
         wrapper = self._library.wrapper
@@ -78,57 +98,74 @@ class FusedKernel:
                         return NotImplemented
                     kinds += "a"
                 raws.append(raw)
-            elif type_ is float or type_ is int:
-                kinds += "n"
-                numbers.append(float(value))
             elif value is None or type_ is str:
                 kinds += "-"
-            elif isinstance(value, (np.floating, np.integer)):
+            elif type_ is float or type_ is int or isinstance(value, (np.floating, np.integer)):
                 kinds += "n"
                 numbers.append(float(value))
             else:
                 return NotImplemented
-        if dtype is None:
-            return NotImplemented
-        name = name_of(dtype)
-        if name not in _TYPES:
+        if dtype is None or name_of(dtype) not in TYPES:
             return NotImplemented
         shape = raws[0].shape
-        for raw in raws:
-            if raw.shape != shape or not raw._c_contiguous:
-                return self._launch_strided(place, kinds, dtype, raws, numbers)
-        out = raws[0] if owned and kinds[0] == "a" else self._library.module.ndarray(shape, dtype)
+        if all(raw.shape == shape and raw._c_contiguous for raw in raws):
+            out = raws[0] if owned and kinds[0] == "a" else None
+            return wrapper(self._launch_flat(place, kinds, dtype, raws, numbers, out))
+        found = self._launch_strided(place, kinds, dtype, raws, numbers)
+        return NotImplemented if found is None else wrapper(found)
+
+    def launch(self, place: int, kinds: str, dtype: Any, raws: list[Any], numbers: Any, shape: tuple[int, ...]) -> Any:
+        """Launch a call whose operands lie row after row and meet in `shape`."""
+        if all(raw.shape == shape and raw._c_contiguous for raw in raws):
+            return self._launch_flat(place, kinds, dtype, raws, numbers, None)
+        return self._launch_over(shape, place, kinds, dtype, raws, numbers)
+
+    def _launch_flat(self, place: int, kinds: str, dtype: Any, raws: list[Any], numbers: Any, out: Any) -> Any:
+        if out is None:
+            out = self._library.module.ndarray(raws[0].shape, dtype)
         size = out.size
         if size:
             width = 1 if "m" in kinds else _width(size, dtype.itemsize, raws)
             count = size // width
-            kernel = _compiled_flat(self._name, place, kinds, name, width)
+            kernel = self._compiled("flat", place, kinds, name_of(dtype), width)
             kernel((min(-(-count // _BLOCK), _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), (out, *raws, *numbers, count))
-        return wrapper(out)
+        return out
 
     def _launch_strided(self, place: int, kinds: str, dtype: Any, raws: list[Any], numbers: list[float]) -> Any:
         first = raws[0]
         if all(raw.shape == first.shape and raw.strides == first.strides for raw in raws) and first._f_contiguous:
             out = self._library.module.empty_like(first, dtype=dtype)
             if out.strides == first.strides and out.size:
-                kernel = _compiled_flat(self._name, place, kinds, name_of(dtype), 1)
+                kernel = self._compiled("flat", place, kinds, name_of(dtype), 1)
                 kernel(
                     (min(-(-out.size // _BLOCK), _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), (out, *raws, *numbers, out.size)
                 )
-                return self._library.wrapper(out)
+                return out
         shape = np.broadcast_shapes(*[raw.shape for raw in raws])
         if any(raw.ndim > 1 and not raw._c_contiguous and raw.shape == shape for raw in raws):
-            return NotImplemented  # the result is to lie as the operands do: the text knows how
+            return None  # the result is to lie as the operands do: the text knows how
+        return self._launch_over(shape, place, kinds, dtype, raws, numbers)
+
+    def _launch_over(self, shape: Any, place: int, kinds: str, dtype: Any, raws: list[Any], numbers: Any) -> Any:
         out = self._library.module.ndarray(shape, dtype)
         if not out.size:
-            return self._library.wrapper(out)
+            return out
         sizes, steps = _collapsed(shape, raws)
         if len(sizes) > 6:
-            return NotImplemented
-        kernel = _compiled_strided(self._name, place, kinds, name_of(dtype), len(sizes))
+            return None
+        kernel = self._compiled("strided", place, kinds, name_of(dtype), len(sizes))
         arguments = (out, *raws, *numbers, out.size, *sizes, *steps)
         kernel((min(-(-out.size // _BLOCK), 2 * _MOST_BLOCKS), 1, 1), (_BLOCK, 1, 1), arguments)
-        return self._library.wrapper(out)
+        return out
+
+    def _compiled(self, form: str, *choice: Any) -> Any:
+        """The kernel for a way through the text, a way that operands lie and a dtype."""
+        key = (form, *choice)
+        found = self._kernels.get(key)
+        if found is None:
+            source = (flat_source if form == "flat" else strided_source)(self.name, *choice)
+            found = self._kernels[key] = self._library.compiled(source, joins=False)
+        return found
 
 
 def _width(size: int, itemsize: int, raws: list[Any]) -> int:
@@ -170,7 +207,7 @@ def _collapsed(shape: Any, raws: list[Any]) -> tuple[list[int], list[int]]:
 def _texts_of(name: str, place: int, kinds: str, dtype: str) -> Any:
     """The parameters of a kernel, what an element reads, numbers as elements, its steps and its result."""
     parameters, _, variants = KERNELS[name]
-    stored = _TYPES[dtype]
+    stored = TYPES[dtype]
     given: list[str] = []
     reads: list[tuple[str, str]] = []
     constants: list[str] = []
@@ -199,7 +236,7 @@ def _head(dtype: str) -> str:
 def flat_source(name: str, place: int, kinds: str, dtype: str, width: int) -> str:
     """CUDA's text for operands that lie alike, `width` elements to a load."""
     given, reads, constants, steps, result = _texts_of(name, place, kinds, dtype)
-    stored = _TYPES[dtype]
+    stored = TYPES[dtype]
     lines = [_head(dtype), f"struct __align__({width * (8 if stored == 'double' else 4 if stored == 'float' else 2)}) "]
     lines[-1] += f"Pack {{ {stored} at[{width}]; }};"
     restrict = [text.replace("__restrict__ ", "") for text in given]
@@ -223,7 +260,7 @@ def flat_source(name: str, place: int, kinds: str, dtype: str, width: int) -> st
 def strided_source(name: str, place: int, kinds: str, dtype: str, ndim: int) -> str:
     """CUDA's text for operands that are repeated or lie otherwise; the result is row-major."""
     given, reads, constants, steps, result = _texts_of(name, place, kinds, dtype)
-    stored = _TYPES[dtype]
+    stored = TYPES[dtype]
     sizes = [f"const long long n{d}" for d in range(ndim)]
     strides = [f"const long long {parameter}_s{d}" for parameter, _ in reads for d in range(ndim)]
     lines = [_head(dtype)]
@@ -245,23 +282,6 @@ def strided_source(name: str, place: int, kinds: str, dtype: str, ndim: int) -> 
         lines.append(f"        const {type} {parameter} = ({type}){parameter}_at[{parameter}_place];")
     lines += [f"        {steps}", f"        out[i] = ({stored})({result});", "    }", "}", ""]
     return "\n".join(lines)
-
-
-@cache
-def _compiled_flat(name: str, place: int, kinds: str, dtype: str, width: int) -> Any:
-    return _launcher(flat_source(name, place, kinds, dtype, width))
-
-
-@cache
-def _compiled_strided(name: str, place: int, kinds: str, dtype: str, ndim: int) -> Any:
-    return _launcher(strided_source(name, place, kinds, dtype, ndim))
-
-
-def _launcher(source: str) -> Any:
-    """The compiled kernel; where there is one GPU, without the question which one it is for."""
-    cupy = import_module("cupy")
-    kernel = cupy.RawKernel(source, "run")
-    return kernel.kernel if cupy.cuda.runtime.getDeviceCount() == 1 else kernel
 
 
 def fused_kernels(library: Any) -> dict[str, FusedKernel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -11,13 +12,11 @@ import numpy as np
 
 from pullback.backend.array_module import contiguous_strides
 from pullback.backend.device import device
-from pullback.backend.device_array import DeviceArray
-from pullback.devices.cuda.elementwise import fused_kernels
 from pullback.devices.cuda.functions import make_overrides
+from pullback.devices.cuda.kernels import own_kernels
 from pullback.devices.cuda.memory import MemoryWatch
+from pullback.devices.cuda.pending import DeferredArray, Pending
 from pullback.devices.cuda.philox import CudaGenerator, Sampler
-from pullback.devices.cuda.products import Products
-from pullback.devices.cuda.rows import RowKernels
 from pullback.devices.library import Library
 from pullback.devices.table import register
 from pullback.errors import gpu_out_of_memory
@@ -25,9 +24,10 @@ from pullback.errors import gpu_out_of_memory
 cupy: Any = (
     import_module("cupy") if find_spec("cupy") is not None else None
 )  # this module is used only where it is there
+cublas: Any = import_module("cupy_backends.cuda.libs.cublas") if cupy is not None else None
 
 
-class CudaArray(DeviceArray):
+class CudaArray(DeferredArray):
     """An array in the memory of a GPU."""
 
     __slots__ = ()
@@ -35,10 +35,30 @@ class CudaArray(DeviceArray):
     @property
     def __cuda_array_interface__(self) -> Any:
         """The memory, for other libraries on the GPU."""
+        self.library.shared_with_others()
         return self.raw.__cuda_array_interface__
 
 
+_KINDS = {"float32": (0, 68), "float64": (1, 70), "float16": (2, 68), "bfloat16": (14, 68)}
+"""cuBLAS's numbers of dtypes and of what products of them are added up in."""
+_TF32 = 77
 _IN_CHUNKS = ("kernels.normalization", "kernels.attention", "kernels.convolutions", "kernels.distances")
+
+
+class Complaints:
+    """What kernels found wrong, in memory that the GPU and the host see: whoever reads a value afterwards is told."""
+
+    def __init__(self) -> None:
+        self._memory = cupy.cuda.alloc_pinned_memory(16)
+        self._found: Any = np.frombuffer(self._memory, np.int64, 2)
+        self._found[:] = 0
+        self.address = np.uint64(self._memory.ptr)
+
+    def check(self) -> None:
+        """Raise what was found."""
+        if self._found[0]:
+            self._found[0] = 0
+            raise IndexError(f"Target {self._found[1]} is out of bounds.")
 
 
 class CudaLibrary(Library):
@@ -53,15 +73,67 @@ class CudaLibrary(Library):
         self.array_type = cupy.ndarray
         self.overrides = make_overrides(cupy)
         self.sampler = Sampler(self)
-        self.memory = MemoryWatch()
-        self.kernels = {
-            **fused_kernels(self),
-            **RowKernels(self).kernels(),
-            **Products(self).kernels(),
-            **self.sampler.kernels(),
-        }
+        self.memory = MemoryWatch(self)
+        self.pending = Pending(self)
+        self.complaints = Complaints()
+        self._counters: dict[int, Any] = {}
+        self.processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        self.kernels = {**own_kernels(self), **self.sampler.kernels()}
         self.functions |= {module: {"_CHUNK": 1 << 40} for module in _IN_CHUNKS}  # nothing is to stay in a cache here
         self.places = [device("cuda", number) for number in range(cupy.cuda.runtime.getDeviceCount())]
+        if len(self.places) > 1:  # a pass over all of one shape may not mix them
+            self.pending.stop()
+        self._one, self._zero = np.ones(1), np.zeros(1)
+        self._one_wide, self._zero_wide = np.ones(1, np.float32), np.zeros(1, np.float32)
+
+    def compiled(self, source: str, joins: bool = True) -> Any:
+        """A callable that launches the kernel `run` of a text; `joins`: products and sums may be rounded as one."""
+        options = ("--std=c++17",) if joins else ("--std=c++17", "--fmad=false")
+        kernel = cupy.RawKernel(source, "run", options=options)
+        # Where there is one GPU, without the question which one the launch is for.
+        return kernel.kernel if cupy.cuda.runtime.getDeviceCount() == 1 else kernel
+
+    def counter(self) -> Any:
+        """A zero in the GPU's memory, for the blocks of a launch in the current stream to count with and to set back."""
+        stream = cupy.cuda.get_current_stream().ptr
+        found = self._counters.get(stream)
+        if found is None:
+            found = self._counters[stream] = cupy.zeros(1, np.int32)
+        return found
+
+    def compiled_to_meet(self, source: str, shared: int) -> Any:
+        """As `compiled`, for a kernel whose blocks wait for each other and share so many bytes each."""
+        kernel = cupy.RawKernel(source, "run", options=("--std=c++17",), enable_cooperative_groups=True)
+        if shared > 48 * 1024:
+            kernel.max_dynamic_shared_size_bytes = shared
+        return partial(kernel, shared_mem=shared)
+
+    def gemm(
+        self, kind: str, flips: Any, sizes: Any, a: int, b: int, c: int, steps: Any, batch: Any, beta: float, wide: bool
+    ) -> None:
+        """c = a @ b + beta * c by cuBLAS, for matrices that lie column after column; `wide`: float32 as TF32.
+
+        `flips` says which of a and b lie row after row, `batch` how many there are and how far apart.
+        """
+        code, compute = _KINDS[kind]
+        if kind == "float64":
+            alpha, rest = self._one, np.full(1, beta) if beta else self._zero
+        else:
+            alpha, rest = self._one_wide, np.full(1, beta, np.float32) if beta else self._zero_wide
+        if wide and kind == "float32":
+            compute = _TF32
+        handle = cupy.cuda.device.get_cublas_handle()
+        m, n, k = sizes
+        if batch[0] == 1:
+            cublas.gemmEx(
+                handle, flips[0], flips[1], m, n, k, alpha.ctypes.data, a, code, steps[0], b, code, steps[1],
+                rest.ctypes.data, c, code, steps[2], compute, -1,
+            )  # fmt: skip
+            return
+        cublas.gemmStridedBatchedEx(
+            handle, flips[0], flips[1], m, n, k, alpha.ctypes.data, a, code, steps[0], batch[1], b, code, steps[1],
+            batch[2], rest.ctypes.data, c, code, steps[2], batch[3], batch[0], compute, -1,
+        )  # fmt: skip
 
     def place_of(self, raw: Any) -> device:
         return self.places[raw.data.device_id]
@@ -91,14 +163,16 @@ class CudaLibrary(Library):
             raise gpu_out_of_memory(str(error)) from None
 
     def download(self, raw: Any) -> Any:
-        return cupy.asnumpy(raw, order="A")
+        found = cupy.asnumpy(raw, order="A")
+        self.complaints.check()
+        return found
 
     def read(self, raw: Any, why: str) -> Any:
-        if why in ("item", "tolist"):
-            return raw.get()
-        if raw.size != 1:
+        if why not in ("item", "tolist") and raw.size != 1:
             raise ValueError("The truth value of an array with more than one element is ambiguous")
-        return raw.get().reshape(())
+        found = raw.get()
+        self.complaints.check()
+        return found if why in ("item", "tolist") else found.reshape(())
 
     def address(self, raw: Any) -> int:
         return int(raw.data.ptr)
@@ -119,6 +193,12 @@ class CudaLibrary(Library):
         if strides is None:
             strides = tuple([step * dtype.itemsize for step in contiguous_strides(shape)])
         return cupy.ndarray(tuple(shape), dtype, raw.data + offset, tuple(strides))
+
+    def shared_with_others(self) -> None:
+        self.pending.stop()
+
+    def end_pass(self) -> None:
+        self.pending.flush()
 
     def random_states(self) -> list[Any]:
         return [self.sampler.generator(number).pack_state() for number in range(len(self.places))]

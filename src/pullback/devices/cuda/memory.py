@@ -9,13 +9,15 @@ from typing import Any
 class MemoryWatch:
     """Counts of bytes. The most in use is followed only once it was asked for: a hook costs time at every allocation."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: Any) -> None:
+        self._library = library
         self._cupy: Any = import_module("cupy")
         self._hook: Any = None
         self._most_reserved = 0
 
     def used(self) -> int:
-        """Bytes in use."""
+        """Bytes in use, with those of results that were put off."""
+        self._library.pending.flush()
         return int(self._cupy.get_default_memory_pool().used_bytes())
 
     def reserved(self) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ extern "C" __global__ void run(T *out, const T *grad, const T *input, const REAL
 """
 _COLUMNS = r"""
 /* Each block sums some rows of 32 columns; what blocks found is summed by a second launch. */
-extern "C" __global__ void run(REAL *out, ARGUMENTS, const long long rows, const long long columns, const long long step)
+extern "C" __global__ void run(OUT *out, ARGUMENTS, const long long rows, const long long columns, const long long step)
 {
     const long long column = blockIdx.x * 32LL + threadIdx.x;
     const long long first = blockIdx.y * step, last = first + step < rows ? first + step : rows;
@@ -138,7 +137,7 @@ extern "C" __global__ void run(REAL *out, ARGUMENTS, const long long rows, const
     __syncthreads();
     if (!threadIdx.y && column < columns) {
         for (int k = 1; k < 8; k++) total += parts[k][threadIdx.x];
-        out[blockIdx.y * columns + column] = total;
+        out[blockIdx.y * columns + column] = (OUT)total;
     }
 }
 """
@@ -176,15 +175,65 @@ extern "C" __global__ void run(const unsigned long long *arrays, const long long
     }
 }
 """
+_SGD = r"""
+extern "C" __global__ void run(const unsigned long long *arrays, const long long *pieces, const long long *sizes,
+    const int kept, const double lr, const double momentum, const double dampening, const double weight_decay,
+    const int nesterov, const int maximize, const int is_first)
+{
+    const long long row = pieces[2 * blockIdx.x], start = pieces[2 * blockIdx.x + 1];
+    const long long end = start + PIECE < sizes[row] ? start + PIECE : sizes[row];
+    const unsigned long long *at = arrays + row * kept;
+    T *param = (T *)at[0], *buffer = kept > 2 ? (T *)at[2] : 0;
+    const T *grad = (const T *)at[1];
+    for (long long i = start + threadIdx.x; i < end; i += blockDim.x) {
+        const REAL p = (REAL)param[i];
+        REAL g = maximize ? -(REAL)grad[i] : (REAL)grad[i];
+        if (weight_decay != 0) g += (REAL)weight_decay * p;
+        if (buffer) {
+            const REAL b = is_first ? g : (REAL)momentum * (REAL)buffer[i] + (REAL)(1 - dampening) * g;
+            buffer[i] = (T)b;
+            g = nesterov ? g + (REAL)momentum * b : b;
+        }
+        param[i] = (T)(p - (REAL)lr * g);
+    }
+}
+"""
+_TOTAL = r"""
+/* The sum of all elements: blocks sum parts, and the last one to finish sums what they found, in a fixed order. */
+struct __align__(sizeof(T) * V) Pack { T at[V]; };
+extern "C" __global__ void run(T *out, REAL *parts, int *counter, const T *input, const long long count, const double scale)
+{
+    __shared__ bool is_last;
+    const Pack *x = (const Pack *)input;
+    REAL total = 0;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+        const Pack p = x[i];
+        #pragma unroll
+        for (int k = 0; k < V; k++) total += (REAL)p.at[k];
+    }
+    total = reduce<plus>(total, 0);
+    if (!threadIdx.x) {
+        parts[blockIdx.x] = total;
+        __threadfence();
+        is_last = atomicAdd(counter, 1) == (int)gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    total = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) total += __ldcg(parts + i);
+    total = reduce<plus>(total, 0);
+    if (!threadIdx.x) { *out = (T)(total * (REAL)scale); *counter = 0; }
+}
+"""
 _PIECE = 8192
 
 
 @cache
-def compiled(text: str, dtype: str) -> Any:
+def compiled(library: Any, text: str, dtype: str) -> Any:
     """A kernel, compiled for a dtype at first use: T is what is stored, REAL what is computed in."""
     real = "double" if dtype == "float64" else "float"
-    head = f"#define REAL {real}\n#define T {TYPES[dtype]}\n{_HEAD}"
-    return import_module("cupy").RawKernel(head + text, "run", options=("--std=c++17",))
+    return library.compiled(f"#define REAL {real}\n#define T {TYPES[dtype]}\n{_HEAD}{text}")
 
 
 def _threads(length: int) -> int:
@@ -194,9 +243,10 @@ def _threads(length: int) -> int:
 class RowKernels:
     """The kernels, for one library."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: Any, elementwise: dict[str, Any]) -> None:
         self._library = library
         self._cupy = library.module
+        self._add = elementwise["add"]
 
     def kernels(self) -> dict[str, Any]:
         """By the names of the operations."""
@@ -204,9 +254,13 @@ class RowKernels:
             "native_layer_norm": self.native_layer_norm,
             "layer_norm_back": self.layer_norm_back,
             "adam_step": self.adam_step,
+            "sgd_step": self.sgd_step,
             "add_rows": self.add_rows,
+            "linear_grad_bias": self.linear_grad_bias,
             "sum": self.sum,
+            "sum_all": self.sum_all,
             "mean": self.mean,
+            "mean_all": self.mean_all,
             "sum_to": self.sum_to,
             "add_in_place": self.add_in_place,
             "scale_arrays": self.scale_arrays,
@@ -236,7 +290,9 @@ class RowKernels:
             raw = input.raw
             out = self._cupy.ndarray(raw.shape, raw.dtype)
             length = raw.shape[-1]
-            compiled(text, name_of(raw.dtype))((raw.size // length,), (_threads(length),), (out, raw, length))
+            compiled(self._library, text, name_of(raw.dtype))(
+                (raw.size // length,), (_threads(length),), (out, raw, length)
+            )
             return self._library.wrapper(out)
 
         return kernel
@@ -256,7 +312,9 @@ class RowKernels:
             raw = result.raw
             out = self._cupy.ndarray(raw.shape, raw.dtype)
             length = raw.shape[-1]
-            compiled(text, name_of(raw.dtype))((raw.size // length,), (_threads(length),), (out, grad.raw, raw, length))
+            compiled(self._library, text, name_of(raw.dtype))(
+                (raw.size // length,), (_threads(length),), (out, grad.raw, raw, length)
+            )
             return self._library.wrapper(out)
 
         return kernel
@@ -273,7 +331,7 @@ class RowKernels:
         kept = raw.shape[: raw.ndim - len(normalized_shape)] + (1,) * len(normalized_shape)
         mean, rstd = self._cupy.ndarray(kept, wide), self._cupy.ndarray(kept, wide)
         arguments = (out, mean, rstd, raw, _pointer(weight), _pointer(bias), length, float(eps))
-        compiled(_LAYER_NORM, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
+        compiled(self._library, _LAYER_NORM, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
         return tuple([self._library.wrapper(a) for a in (out, mean, rstd)])
 
     def layer_norm_back(
@@ -287,7 +345,7 @@ class RowKernels:
         rows = raw.size // length
         out = self._cupy.ndarray(raw.shape, raw.dtype)
         arguments = (out, grad.raw, raw, mean.raw, rstd.raw, _pointer(weight), length)
-        compiled(_LAYER_NORM_BACK, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
+        compiled(self._library, _LAYER_NORM_BACK, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
         to_bias = self._columns("const T *g", "(REAL)g[i]", (grad.raw,), raw.dtype, rows, length)
         to_weight = None
         if weight is not None:
@@ -305,20 +363,36 @@ class RowKernels:
 
     def _columns(self, parameters: str, term: str, arrays: Any, dtype: Any, rows: int, columns: int) -> Any:
         """The sums of terms over rows, for each column."""
-        text = _COLUMNS.replace("ARGUMENTS", parameters).replace("TERM", term)
-        kernel = compiled(text, name_of(dtype))
         across = -(-columns // 32)
         down = max(1, min(rows // 64, 1056 // across))
         step = -(-rows // down)
+        out = self._cupy.ndarray((columns,), dtype)
+        text = _COLUMNS.replace("ARGUMENTS", parameters).replace("TERM", term)
+        if down == 1:
+            kernel = compiled(self._library, text.replace("OUT", "T"), name_of(dtype))
+            kernel((across, 1), (32, 8), (out, *arrays, rows, columns, step))
+            return out
         wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
         parts = self._cupy.ndarray((down, columns), wide)
+        kernel = compiled(self._library, text.replace("OUT", "REAL"), name_of(dtype))
         kernel((across, down), (32, 8), (parts, *arrays, rows, columns, step))
-        if down > 1:
-            total = self._cupy.ndarray((1, columns), wide)
-            again = compiled(_COLUMNS.replace("ARGUMENTS", "const T *g").replace("TERM", "(REAL)g[i]"), name_of(wide))
-            again((across, 1), (32, 8), (total, parts, down, columns, down))
-            parts = total
-        return parts.reshape(columns) if wide == dtype else parts.reshape(columns).astype(dtype)
+        text = _COLUMNS.replace("ARGUMENTS", "const REAL *g").replace("TERM", "g[i]").replace("OUT", "T")
+        compiled(self._library, text, name_of(dtype))((across, 1), (32, 8), (out, parts, down, columns, down))
+        return out
+
+    def add_rows_up(self, raw: Any) -> Any:
+        """The sum of a matrix's rows."""
+        return self._columns("const T *g", "(REAL)g[i]", (raw,), raw.dtype, raw.shape[0], raw.shape[1])
+
+    def linear_grad_bias(self, grad: Any) -> Any:
+        """The gradient of a linear layer with respect to its bias."""
+        if not self._serves(grad) or grad.ndim < 2:
+            return NotImplemented
+        raw = grad.raw
+        columns = raw.shape[-1]
+        return self._library.wrapper(
+            self._columns("const T *g", "(REAL)g[i]", (raw,), raw.dtype, raw.size // columns, columns)
+        )
 
     def _reduced(self, input: Any, dim: Any, keepdim: bool, mean: bool) -> Any:
         """A sum or mean over the first or last dimensions; None where it is neither."""
@@ -329,12 +403,23 @@ class RowKernels:
         kept = tuple([1 if d in axes else n for d, n in enumerate(raw.shape)])
         shape = kept if keepdim else tuple([n for d, n in enumerate(raw.shape) if d not in axes])
         length = math.prod([raw.shape[d] for d in axes])
+        if len(axes) == raw.ndim:
+            return self._library.wrapper(self._total(raw, 1.0 / length if mean else 1.0).reshape(shape))
         if axes == tuple(range(raw.ndim - len(axes), raw.ndim)) and len(axes) < raw.ndim:
             rows = raw.size // length
             out = self._cupy.ndarray(shape, raw.dtype)
             arguments = (out, raw, length, 1.0 / length if mean else 1.0)
-            compiled(_ROW_SUM, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
+            compiled(self._library, _ROW_SUM, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
             return self._library.wrapper(out)
+        if axes == (0, *range(2, raw.ndim)) and raw.ndim > 2 and not mean:
+            inner = raw.size // (raw.shape[0] * raw.shape[1])
+            rows = self._cupy.ndarray(
+                (raw.shape[0], raw.shape[1]), np.float64 if raw.dtype == np.float64 else np.float32
+            )
+            text = _ROW_SUM.replace("T *out", "REAL *out").replace("(T)(total", "(total")
+            compiled(self._library, text, name_of(raw.dtype))((rows.size,), (_threads(inner),), (rows, raw, inner, 1.0))
+            total = self._columns("const T *g", "(REAL)g[i]", (rows,), rows.dtype, *rows.shape)
+            return self._library.wrapper(total.astype(raw.dtype, copy=False).reshape(shape))
         if axes == tuple(range(len(axes))) and len(axes) < raw.ndim and not mean:
             columns = raw.size // length
             return self._library.wrapper(
@@ -342,10 +427,32 @@ class RowKernels:
             )
         return None
 
+    def _total(self, raw: Any, scale: float) -> Any:
+        """The sum of all elements, times a number."""
+        width = max(1, 16 // raw.dtype.itemsize)
+        if raw.size % width or raw.data.ptr % 16:
+            width = 1
+        count = raw.size // width
+        blocks = max(1, min(-(-count // 1024), 528))
+        wide = np.float64 if raw.dtype == np.float64 else np.float32
+        out, parts = self._cupy.ndarray((), raw.dtype), self._cupy.ndarray((blocks,), wide)
+        text = f"#define V {width}\n{_TOTAL}"
+        arguments = (out, parts, self._library.counter(), raw, count, scale)
+        compiled(self._library, text, name_of(raw.dtype))((blocks,), (256,), arguments)
+        return out
+
     def sum(self, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """Sum over dimensions."""
         found = self._reduced(input, dim, keepdim, False) if dtype is None or dtype == input.dtype else None
         return NotImplemented if found is None else found
+
+    def sum_all(self, input: Any, *, dtype: Any = None) -> Any:
+        """Sum everything."""
+        return self.sum(input, dtype=dtype)
+
+    def mean_all(self, input: Any, *, dtype: Any = None) -> Any:
+        """The mean of everything."""
+        return self.mean(input, dtype=dtype)
 
     def mean(self, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """The mean over dimensions."""
@@ -360,10 +467,14 @@ class RowKernels:
         return NotImplemented if found is None else found
 
     def add_in_place(self, total: Any, value: Any) -> Any:
-        """Add into an array: CuPy's own kernel, without its way through Python's operators."""
-        if type(value) is not self._library.wrapper:
+        """Add into an array; to one that is still to be computed the sum is put instead. See Note [Deferred work]."""
+        wrapper = self._library.wrapper
+        if type(value) is not wrapper or type(total) is not wrapper:
             return NotImplemented
-        self._cupy.add(total.raw, value.raw, total.raw)
+        if total.kept is None and self._add.call_into(total, (total, value)):
+            return total
+        if total.dtype != value.dtype or not self._add.add_to(total.raw, value.raw):
+            self._cupy.add(total.raw, value.raw, total.raw)
         return total
 
     def scale_arrays(self, arrays: Any, factor: float) -> bool:
@@ -386,28 +497,35 @@ class RowKernels:
             self._cupy.add.at(table, indices.raw, raw.astype(wide, copy=False))
         return self._library.wrapper(table.astype(raw.dtype, copy=False))
 
+    def sgd_step(self, rows: Any, **numbers: Any) -> Any:
+        """One launch for all parameters."""
+        order = ("lr", "momentum", "dampening", "weight_decay")
+        return self._step(_SGD, rows, numbers, order, ("nesterov", "maximize", "is_first"))
+
     def adam_step(self, rows: Any, **numbers: Any) -> Any:
         """One launch for all parameters."""
+        order = ("beta1", "beta2", "eps", "weight_decay", "shrink", "root_correction", "step_size")
+        return self._step(_ADAM, rows, numbers, order, ("maximize",))
+
+    def _step(self, text: str, rows: Any, numbers: Any, order: Any, switches: Any) -> Any:
         rows = [[array for array in row if array is not None] for row in rows]
         kept = len(rows[0])
         if any(len(row) != kept for row in rows) or not self._serves(*[array for row in rows for array in row]):
             return NotImplemented
         cupy, dtype = self._cupy, rows[0][0].raw.dtype
         sizes = tuple([row[0].raw.size for row in rows])
-        table, lengths = _pieces(sizes)
+        table, lengths = _pieces(self._library, sizes)
         arrays = cupy.asarray(np.array([[array.raw.data.ptr for array in row] for row in rows], np.uint64))
-        order = ("beta1", "beta2", "eps", "weight_decay", "shrink", "root_correction", "step_size")
-        given = [float(numbers[name]) for name in order]
-        kernel = compiled(_ADAM.replace("PIECE", str(_PIECE)), name_of(dtype))
-        arguments = (arrays, table, lengths, np.int32(kept), *given, np.int32(numbers["maximize"]))
-        kernel((len(table),), (256,), arguments)
+        given = [*[float(numbers[name]) for name in order], *[np.int32(numbers[name]) for name in switches]]
+        kernel = compiled(self._library, text.replace("PIECE", str(_PIECE)), name_of(dtype))
+        kernel((len(table),), (256,), (arrays, table, lengths, np.int32(kept), *given))
         return None
 
 
 @lru_cache(maxsize=64)
-def _pieces(sizes: tuple[int, ...]) -> tuple[Any, Any]:
+def _pieces(library: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
     """For each block the parameter and the place where its piece begins, and the sizes, in the GPU's memory."""
-    cupy = import_module("cupy")
+    cupy = library.module
     table = [(row, start) for row, size in enumerate(sizes) for start in range(0, size, _PIECE)]
     return cupy.asarray(np.array(table, np.int64)), cupy.asarray(np.array(sizes, np.int64))
 

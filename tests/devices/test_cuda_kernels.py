@@ -1,0 +1,189 @@
+"""The GPU's own kernels, run on the CPU: values and gradients beside the CPU's kernels, and how much is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+import pullback.nn.functional as F
+from tests.devices import emulator
+
+pytestmark = pytest.mark.skipif(emulator.COMPILER is None, reason="there is no g++ to compile CUDA's text with")
+Call = Callable[..., Any]
+TARGET = [1, 0, -100, 3, 2]
+
+
+def target(like: Any) -> Any:
+    return pullback.tensor(TARGET, device=like.device)
+
+
+CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
+    "convolution": (lambda x, w, b: F.conv2d(x, w, b, padding=1), [(2, 3, 4, 4), (4, 3, 3, 3), (4,)]),
+    "convolution with steps": (
+        lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=(1, 0), dilation=(1, 2)), [(2, 3, 7, 6), (4, 3, 3, 2), (4,)],
+    ),
+    "transposed convolution": (
+        lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), [(2, 3, 3, 4), (3, 2, 3, 3)],
+    ),
+    "convolution of points": (lambda x, w: F.conv2d(x, w), [(2, 3, 4, 2), (4, 3, 1, 1)]),
+    "convolution of sequences": (lambda x, w, b: F.conv1d(x, w, b, padding=1), [(2, 3, 5), (4, 3, 3), (4,)]),
+    "max pooling": (lambda x: F.max_pool2d(x, 3, 2, 1), [(2, 3, 7, 6)]),
+    "batch norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [(4, 3, 2, 4), (3,), (3,)]),
+    "batch norm of rows": (lambda x: F.batch_norm(x, None, None, None, None, True), [(6, 3)]),
+    "product": (lambda a, b: a.T @ b[:, 1:], [(4, 5), (4, 4)]),
+    "batched product": (lambda a, b: a @ b.transpose(1, 2), [(2, 5, 4), (2, 3, 4)]),
+    "linear layer": (lambda x, w, b: F.gelu(F.linear(x, w, b)), [(2, 5, 4), (3, 4), (3,)]),
+    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), [(2, 2, 5, 4)] * 3),
+    "softmax": (lambda x: x.softmax(-1), [(3, 7)]),
+    "layer norm": (lambda x, w, b: F.layer_norm(x, (8,), w, b), [(5, 8), (8,), (8,)]),
+    "cross entropy": (lambda x: F.cross_entropy(x, target(x)), [(5, 4)]),
+    "cross entropy of each": (lambda x: F.cross_entropy(x, target(x), reduction="none"), [(5, 4)]),
+    "weighted cross entropy": (lambda x, w: F.cross_entropy(x, target(x), w.detach().abs()), [(5, 4), (4,)]),
+    "likelihood of a product": (lambda x: F.nll_loss(x * 2, target(x)), [(5, 4)]),
+    "sums": (lambda x: x.sum() + x.mean((0, 2)).sum() + x.sum((0, 2, 3)).exp().sum(), [(2, 3, 4, 4)]),
+    "a chain": (lambda x, b, c: ((x * 0.5 + b).tanh() * (x * c).sigmoid() + x).exp(), [(2, 3, 8), (8,), (3, 1)]),
+}  # fmt: skip
+
+
+def run(call: Call, shapes: list[tuple[int, ...]], device: str, dtype: Any) -> list[Any]:
+    """Results and gradients, on the CPU, of the third time: what is deferred is one launch then."""
+    for _ in range(3):
+        pullback.manual_seed(0)
+        inputs = [
+            pullback.randn(*shape, dtype=pullback.float64).to(dtype).to(device).requires_grad_() for shape in shapes
+        ]
+        result = call(*inputs)
+        (result.double() * (1 + 0.3 * result.detach().double())).sum().backward()
+        found = [result.detach(), *[x.grad for x in inputs if x.grad is not None]]
+    return [t.cpu().double().numpy() for t in found]
+
+
+@pytest.mark.parametrize("dtype", [pullback.float64, pullback.bfloat16], ids=str)
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients_are_those_of_the_cpu(name: str, dtype: Any) -> None:
+    call, shapes = CALLS[name]
+    tolerance = 1e-10 if dtype is pullback.float64 else 0.05
+    expected, actual = run(call, shapes, "cpu", dtype), run(call, shapes, "emulated", dtype)
+    assert len(actual) == len(expected)
+    for first, second in zip(expected, actual, strict=True):
+        np.testing.assert_allclose(second, first, rtol=tolerance, atol=tolerance * max(1.0, np.abs(first).max()))
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_lstm_is_that_of_the_cpu(both_ways: bool) -> None:
+    found = {}
+    for device in ("cpu", "emulated"):
+        pullback.manual_seed(0)
+        net = pullback.nn.LSTM(3, 5, batch_first=True, bidirectional=both_ways).double().to(device)
+        x = pullback.randn(4, 6, 3, dtype=pullback.float64).to(device).requires_grad_()
+        output, (hidden, cell) = net(x)
+        (output.sin().sum() + (hidden * cell).sum()).backward()
+        found[device] = [output.detach(), hidden.detach(), x.grad, *[p.grad for p in net.parameters()]]
+    for first, second in zip(found["cpu"], found["emulated"], strict=True):
+        np.testing.assert_allclose(second.cpu().numpy(), first.numpy(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: pullback.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    lambda p: pullback.optim.SGD(p, lr=0.1, maximize=True),
+    lambda p: pullback.optim.AdamW(p, lr=0.1, amsgrad=True),
+])  # fmt: skip
+def test_steps_of_optimizers_are_those_of_the_cpu_in_one_launch(make: Call) -> None:
+    found = {}
+    for device in ("cpu", "emulated"):
+        weights = [pullback.linspace(-1, 1, n).to(device).requires_grad_() for n in (5, 12)]
+        optimizer = make(weights)
+        for _ in range(3):
+            for weight in weights:
+                weight.grad = weight.detach().cos()
+            emulator.emulated.pending.flush()
+            emulator.emulated.launches.clear()
+            optimizer.step()
+        found[device] = [w.detach().cpu().numpy() for w in weights]
+    assert len(emulator.emulated.launches) == 1
+    for first, second in zip(found["cpu"], found["emulated"], strict=True):
+        np.testing.assert_allclose(second, first, rtol=1e-6)
+
+
+def launches_of(step: Callable[[], Any], times: int = 3) -> int:
+    for _ in range(times):
+        emulator.emulated.pending.flush()
+        emulator.emulated.launches.clear()
+        step()
+    emulator.emulated.pending.flush()
+    return len(emulator.emulated.launches)
+
+
+def test_a_chain_is_one_launch_each_way_and_one_for_the_sum() -> None:
+    x = pullback.linspace(-1, 1, 64).to("emulated").requires_grad_()
+
+    def step() -> None:
+        y = (x * 0.5 + 0.1).tanh() * (x * 2).sigmoid()
+        (y * y + x).exp().sum().backward()
+        x.grad = None
+
+    assert launches_of(step) == 3
+
+
+def test_what_is_written_later_does_not_change_what_was_computed_before() -> None:
+    x = pullback.ones(4, device="emulated")
+    for _ in range(3):
+        x.fill_(1.0)
+        y = x * 2 + 1
+        x.add_(5.0)
+        assert y.tolist() == [3.0] * 4
+        assert x.tolist() == [6.0] * 4
+
+
+def test_gradients_are_summed_in_the_same_launch() -> None:
+    x = pullback.linspace(0, 1, 8).to("emulated").requires_grad_()
+    g = pullback.ones(8, device="emulated")
+
+    def step() -> None:
+        (x.exp() + x.tanh() + x * 3).backward(g)
+        assert np.allclose(x.grad.tolist(), (x.exp() + 1 - x.tanh() ** 2 + 3).tolist())
+        x.grad = None
+
+    step()
+    assert np.isfinite(x.tolist()).all()
+
+
+def test_results_that_nobody_holds_are_not_computed() -> None:
+    x = pullback.ones(4, device="emulated")
+
+    def step() -> None:
+        x.exp()
+
+    assert launches_of(step) == 0
+
+
+def test_every_call_is_launched_at_once_when_memory_is_shared() -> None:
+    pending = emulator.emulated.pending
+    x = pullback.ones(4, device="emulated")
+    pending.stop()
+    try:
+        emulator.emulated.launches.clear()
+        y = x * 2
+        assert len(emulator.emulated.launches) == 1
+        assert y.tolist() == [2.0] * 4
+    finally:
+        pending.is_on = True
+
+
+def test_a_target_that_is_no_class_is_told() -> None:
+    found = emulator.emulated.complaints.found
+    x = pullback.zeros(2, 3, device="emulated")
+    F.nll_loss(x, pullback.tensor([0, 7], device="emulated"))
+    assert found.tolist() == [1, 7]
+    found[:] = 0
+
+
+def test_threads_of_a_warp_exchange_values() -> None:
+    source = 'extern "C" __global__ void run(float *out)\n{ out[threadIdx.x] = __shfl_xor_sync(~0u, (float)threadIdx.x, 1); }'
+    out = np.zeros(32, np.float32)
+    emulator.emulated.compiled(source)((1,), (32,), (out,))
+    assert out.tolist() == [float(n ^ 1) for n in range(32)]
