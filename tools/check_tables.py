@@ -44,6 +44,7 @@ VOCABULARIES: dict[str, str] = {
     "devices/cuda/functions.py _SCANS": _NUMPY,
     "devices/cuda/functions.py _UFUNCS": _NUMPY,
     "devices/cuda/functions.py make_overrides": _NUMPY,
+    "devices/cuda/kernels.py _UFUNCS": _NUMPY,
     "devices/cuda/philox.py Sampler.kernels": "the samplers, declared here",
     "devices/cuda/philox.py _DOUBLE": "the samplers, declared here",
     "devices/cuda/philox.py _FLOAT": "the samplers, declared here",

@@ -21,6 +21,12 @@ def target(like: Any) -> Any:
     return pullback.tensor(TARGET, device=like.device)
 
 
+def attend(x: Any) -> Any:
+    """Attention whose operands are parts of one array, heads side by side, as in a transformer."""
+    q, k, v = (t.view(2, 5, 2, 4).transpose(1, 2) for t in x.split(8, 2))
+    return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(2, 5, 8)
+
+
 CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
     "convolution": (lambda x, w, b: F.conv2d(x, w, b, padding=1), [(2, 3, 4, 4), (4, 3, 3, 3), (4,)]),
     "convolution with steps": (
@@ -44,6 +50,11 @@ CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
     "cross entropy of each": (lambda x: F.cross_entropy(x, target(x), reduction="none"), [(5, 4)]),
     "weighted cross entropy": (lambda x, w: F.cross_entropy(x, target(x), w.detach().abs()), [(5, 4), (4,)]),
     "likelihood of a product": (lambda x: F.nll_loss(x * 2, target(x)), [(5, 4)]),
+    "embedding": (lambda w: F.embedding(pullback.tensor([[1, 0], [3, 1]], device=w.device), w, 0), [(4, 3)]),
+    "parts of a product": (
+        lambda x: sum(part.transpose(0, 1).exp() * k for k, part in enumerate(x.split(4, 2), 1)), [(2, 3, 12)],
+    ),
+    "attention of one product": (lambda x: attend(x), [(2, 5, 24)]),
     "sums": (lambda x: x.sum() + x.mean((0, 2)).sum() + x.sum((0, 2, 3)).exp().sum(), [(2, 3, 4, 4)]),
     "a chain": (lambda x, b, c: ((x * 0.5 + b).tanh() * (x * c).sigmoid() + x).exp(), [(2, 3, 8), (8,), (3, 1)]),
 }  # fmt: skip
@@ -178,7 +189,7 @@ def test_a_target_that_is_no_class_is_told() -> None:
     found = emulator.emulated.complaints.found
     x = pullback.zeros(2, 3, device="emulated")
     F.nll_loss(x, pullback.tensor([0, 7], device="emulated"))
-    assert found.tolist() == [1, 7]
+    assert found.tolist() == [1, 7, 3]
     found[:] = 0
 
 

@@ -28,7 +28,7 @@ def is_installed() -> bool:
     """Whether CuPy is there and was built with NCCL."""
     if importlib.util.find_spec("cupy") is None:
         return False
-    return bool(getattr(_cuda().nccl, "available", False))
+    return bool(getattr(getattr(_cuda(), "nccl", None), "available", False))
 
 
 def _cuda() -> Any:

@@ -62,6 +62,7 @@ def linear_grad_weight(grad: Any, input: Any) -> Any:
     return F.mm(F.transpose(grad, 0, 1), F.conj(input))
 
 
+@declare(fresh=True)
 def linear_grad_bias(grad: Any) -> Any:
     """The gradient of a linear layer with respect to its bias."""
     return grad if grad.ndim == 1 else F.sum(grad, tuple(range(grad.ndim - 1)), False)

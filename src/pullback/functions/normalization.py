@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.errors import wrong_type
 from pullback.facts import declare
@@ -49,8 +50,13 @@ def native_layer_norm(
 def _with_statistics(
     input: Tensor, weight: Tensor | None, result: Tensor, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The statistics in the dtype of a 16-bit input, unless the parameters are of float32."""
-    if input._array.dtype.itemsize == 2 and (weight is None or weight.dtype is input.dtype):
+    """The statistics in the dtype of a 16-bit input, unless the parameters are of float32; on a GPU they are float32."""
+    array = input._array
+    if (
+        array.dtype.itemsize == 2
+        and not isinstance(array, DeviceArray)
+        and (weight is None or weight.dtype is input.dtype)
+    ):
         return result, mean.to(input.dtype), rstd.to(input.dtype)
     return result, mean, rstd
 

@@ -1001,7 +1001,7 @@ class LinearBiasNode(OperationNode):
     shown = "AddmmBackward0"
     fused = "linear_node"
     tensor_names = ("input", "weight")
-    fresh = (False, True, True)
+    fresh = (True, True, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -1064,7 +1064,7 @@ class LinearBiasFoldedNode(OperationNode):
     shown = "ViewBackward0"
     fused = "linear_node"
     tensor_names = ("input", "weight")
-    fresh = (False, True, True)
+    fresh = (True, True, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:

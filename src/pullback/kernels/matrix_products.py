@@ -415,7 +415,7 @@ def linear_grad_weight(grad: Array, input: Array) -> Array:
 def linear_grad_bias(grad: Array) -> Array:
     """The gradient of a linear layer with respect to its bias."""
     if grad.ndim == 1:
-        return grad
+        return grad.copy()
     rows = _rows(grad)
     # One BLAS call is several times as fast as a sum over the slow axis.
     if rows.dtype.kind == "f" and rows.dtype.itemsize >= 4:

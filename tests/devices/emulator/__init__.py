@@ -69,7 +69,7 @@ class _Complaints:
     """As on the GPU; tests look at `found`."""
 
     def __init__(self) -> None:
-        self.found = np.zeros(2, np.int64)
+        self.found = np.zeros(3, np.int64)
         self.address = np.uint64(self.found.ctypes.data)
 
 
@@ -87,7 +87,7 @@ class Emulated(FakeLibrary):
         self.pending = Pending(self)
         self.complaints = _Complaints()
         self.processors = 1
-        self._counter = np.zeros(1, np.int32).view(EmulatedRaw)
+        self._counter = np.zeros(4096, np.int32).view(EmulatedRaw)
         self.kernels = own_kernels(self)
 
     def end_pass(self) -> None:
@@ -124,8 +124,8 @@ class Emulated(FakeLibrary):
 
         return launch
 
-    def counter(self) -> Any:
-        """A zero for blocks to count with."""
+    def counter(self, count: int) -> Any:
+        """Zeros for blocks to count with."""
         return self._counter
 
     def compiled_to_meet(self, source: str, shared: int) -> Any:

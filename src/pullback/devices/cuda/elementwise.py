@@ -168,6 +168,28 @@ class FusedKernel:
         return found
 
 
+class Cast:
+    """Casts between float32 and 16-bit floats, which wait as elementwise calls do. See Note [Deferred work]."""
+
+    name = "cast_half"
+    _parameters = (("input", "ARRAY", ...),)
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def __call__(self, array: Any, dtype: Any) -> Any:
+        if type(array) is not self._library.wrapper or dtype == array.dtype or not array.shape:
+            return NotImplemented
+        if name_of(dtype) not in TYPES or 8 in (dtype.itemsize, array.dtype.itemsize):
+            return NotImplemented
+        made = self._library.pending.record(self, 0, [array], self._parameters, None, dtype)
+        return NotImplemented if made is None else made
+
+    def launch(self, place: int, kinds: str, dtype: Any, raws: list[Any], numbers: Any, shape: tuple[int, ...]) -> Any:
+        """Cast now."""
+        return self._library.module.ascontiguousarray(raws[0].astype(dtype))
+
+
 def _width(size: int, itemsize: int, raws: list[Any]) -> int:
     """How many elements a thread reads at once: 16 bytes where arrays begin and end at such places."""
     width = 16 // itemsize
@@ -284,6 +306,7 @@ def strided_source(name: str, place: int, kinds: str, dtype: str, ndim: int) -> 
     return "\n".join(lines)
 
 
-def fused_kernels(library: Any) -> dict[str, FusedKernel]:
+def fused_kernels(library: Any) -> dict[str, Any]:
     """All of them, by name."""
-    return {name: FusedKernel(library, name) for name, entry in KERNELS.items() if entry[2]}
+    made: dict[str, Any] = {name: FusedKernel(library, name) for name, entry in KERNELS.items() if entry[2]}
+    return {**made, Cast.name: Cast(library)}

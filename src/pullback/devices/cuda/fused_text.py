@@ -10,6 +10,8 @@ from pullback.expressions.cuda_printer import PREAMBLE
 
 _HEAD = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
 _PACKS = "template <class V, int N> struct __align__(sizeof(V) * N) Pack { V at[N]; };\n"
+_CAST = ((("input", "ARRAY", ...),), False, (("True", "", "input"),))
+"""A cast as an entry of KERNELS: rounding to the dtype of the result is what every step does."""
 _ELEMENTS = ("ARRAY", "ARRAY_OR_NUMBER", "OPTIONAL_ARRAY")
 
 
@@ -62,7 +64,7 @@ def fused_source(steps: list[Any], held: list[int], inputs: list[tuple[str, Any]
 
 def _step(step: Any, number: int, used: int) -> tuple[str, int]:
     """A step as a block that sets a variable, and how many numbers it takes."""
-    parameters, _, variants = KERNELS[step.kernel.name]
+    parameters, _, variants = KERNELS.get(step.kernel.name, _CAST)
     operands, declared, count = list(step.operands), [], 0
     for (name, kind, _), letter in zip(parameters, step.kinds, strict=True):
         if letter in "am":

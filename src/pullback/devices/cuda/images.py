@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.precision import allows_tf32
+from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of
 
 _GEOMETRY = "KH KW SH SW PH PW DH DW"
@@ -213,25 +214,13 @@ def _with_geometry(text: str, geometry: tuple[int, ...], width: int) -> str:
     return "".join([f"#define {n} {v}\n" for n, v in zip(names, (*geometry, width), strict=True)]) + text
 
 
-class Images:
+class Images(Family):
     """The kernels, for one library."""
 
     def __init__(self, library: Any, products: Any, rows: Any) -> None:
-        self._library = library
-        self._cupy = library.module
+        super().__init__(library)
         self._products = products
         self._rows = rows
-
-    def kernels(self) -> dict[str, Any]:
-        """By the names of the operations."""
-        return {
-            "convolution": self.convolution,
-            "convolution_grad_weight": self.convolution_grad_weight,
-            "max_pool2d_with_indices": self.max_pool2d_with_indices,
-            "put_in_planes": self.put_in_planes,
-            "batch_norm_training": self.batch_norm_training,
-            "batch_norm_training_back": self.batch_norm_training_back,
-        }
 
     def _served(self, *arrays: Any) -> list[Any] | None:
         """The library's arrays, made dense; None unless all are of one floating dtype that is served, and not empty."""
@@ -243,6 +232,7 @@ class Images:
 
     # Convolutions. With x (N, C, H, W), w (O, C, KH, KW): the unfolded x is (N, C * KH * KW, places).
 
+    @serves()
     def convolution(
         self, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
         output_padding: Any, groups: int,
@@ -307,7 +297,7 @@ class Images:
             return x.reshape(samples, channels, count)
         kernel = geometry[0] * geometry[1]
         out = self._cupy.ndarray((samples, channels * kernel, count), x.dtype)
-        width = 4 if places[1] % 4 == 0 else 1
+        width = _width(places[1], x.dtype.itemsize)
         rows = samples * channels * kernel
         threads, parts = _threads_and_parts(count // width, rows)
         sizes = [np.int32(n) for n in (*x.shape[2:], *places)]
@@ -319,6 +309,7 @@ class Images:
         """Products of batches; a batch of one matrix is multiplied with all of the other."""
         return self._products.batched(first, second, shape, allows_tf32(True))
 
+    @serves()
     def convolution_grad_weight(
         self, input: Any, output_grad: Any, weight_shape: Any, stride: Any, padding: Any, dilation: Any, groups: int
     ) -> Any:
@@ -347,6 +338,7 @@ class Images:
 
     # Pooling.
 
+    @serves()
     def max_pool2d_with_indices(
         self, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> Any:
@@ -366,6 +358,7 @@ class Images:
         compiled(self._library, text, name_of(x.dtype))((blocks,), (256,), (out, indices, x, *sizes, out.size))
         return self._library.wrapper(out), self._library.wrapper(indices)
 
+    @serves()
     def put_in_planes(self, input: Any, indices: Any, sizes: Any) -> Any:
         """Add elements at their places in planes, in no fixed order."""
         served = self._served(input)
@@ -385,7 +378,7 @@ class Images:
         """Elements a thread has at a time, samples, places of a sample, and the grid."""
         samples, channels = x.shape[:2]
         places = x.size // (samples * channels)
-        width = 4 if places % 4 == 0 and x.data.ptr % 16 == 0 else 1
+        width = _width(places, x.dtype.itemsize) if x.data.ptr % 16 == 0 else 1
         parts = max(1, min(528 // channels, samples * places // 2048))
         return width, samples, places, (channels, parts)
 
@@ -397,6 +390,7 @@ class Images:
             return None
         return TYPES.get(name_of(given[0].dtype)) if given else "REAL"
 
+    @serves()
     def batch_norm_training(self, input: Any, weight: Any, bias: Any, eps: float) -> Any:
         """Normalize channels by their own statistics."""
         served, stored = self._served(input) if input.ndim > 1 else None, self._parameters(weight, bias)
@@ -414,6 +408,7 @@ class Images:
         self._launch(_BATCH_NORM, width, stored, x, grid, given)
         return tuple([self._library.wrapper(a) for a in (out, mean, rstd, variance)])
 
+    @serves()
     def batch_norm_training_back(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, eps: float) -> Any:
         """The gradients of a batch norm with respect to its input, its weight and its bias."""
         served, stored = self._served(input, grad) if input.ndim > 1 else None, self._parameters(weight)
@@ -456,6 +451,14 @@ def _flat_geometry(geometry: tuple[int, ...]) -> tuple[int, ...]:
     """Kernel, stride, padding and dilation of one dimension as those of two."""
     kernel, stride, padding, dilation = geometry
     return (1, kernel, 1, stride, 0, padding, 1, dilation)
+
+
+def _width(count: int, itemsize: int) -> int:
+    """How many elements a thread has at a time: as many of a row of `count` as make 16 bytes, or fewer."""
+    width = 16 // itemsize
+    while count % width:
+        width //= 2
+    return width
 
 
 def _threads_and_parts(count: int, rows: int) -> tuple[int, int]:

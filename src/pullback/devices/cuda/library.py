@@ -49,16 +49,19 @@ class Complaints:
     """What kernels found wrong, in memory that the GPU and the host see: whoever reads a value afterwards is told."""
 
     def __init__(self) -> None:
-        self._memory = cupy.cuda.alloc_pinned_memory(16)
-        self._found: Any = np.frombuffer(self._memory, np.int64, 2)
+        self._memory = cupy.cuda.alloc_pinned_memory(24)
+        self._found: Any = np.frombuffer(self._memory, np.int64, 3)
         self._found[:] = 0
         self.address = np.uint64(self._memory.ptr)
 
     def check(self) -> None:
         """Raise what was found."""
-        if self._found[0]:
+        kind, value, count = self._found
+        if kind:
             self._found[0] = 0
-            raise IndexError(f"Target {self._found[1]} is out of bounds.")
+            if kind == 1:
+                raise IndexError(f"Target {value} is out of bounds.")
+            raise IndexError(f"index out of range in self: {value} names no row of a table of {count} rows")
 
 
 class CudaLibrary(Library):
@@ -93,12 +96,12 @@ class CudaLibrary(Library):
         # Where there is one GPU, without the question which one the launch is for.
         return kernel.kernel if cupy.cuda.runtime.getDeviceCount() == 1 else kernel
 
-    def counter(self) -> Any:
-        """A zero in the GPU's memory, for the blocks of a launch in the current stream to count with and to set back."""
+    def counter(self, count: int) -> Any:
+        """Zeros in the GPU's memory, for the blocks of a launch in the current stream to count with and to set back."""
         stream = cupy.cuda.get_current_stream().ptr
         found = self._counters.get(stream)
-        if found is None:
-            found = self._counters[stream] = cupy.zeros(1, np.int32)
+        if found is None or found.size < count:
+            found = self._counters[stream] = cupy.zeros(max(count, 4096), np.int32)
         return found
 
     def compiled_to_meet(self, source: str, shared: int) -> Any:

@@ -1,8 +1,8 @@
-"""The negative log likelihood on the GPU, without waiting for it.
+"""The negative log likelihood and embeddings on the GPU, without waiting for it.
 
-Targets are looked at by the kernels. One that is no class is told to the host through memory that both see, and raised when
-the host next reads a value (`Complaints`). The gradient, which has one element to a row, is made only for who asks for the
-array: `log_softmax_grad` takes the elements.
+Targets and indices are looked at by the kernels. One that is no class, or no row, is told to the host through memory that
+both see, and raised when the host next reads a value (`Complaints`). The gradient of a loss, which has one element to a row,
+is made only for who asks for the array: `log_softmax_grad` takes the elements.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of
 
 _LOSS = r"""
@@ -23,7 +24,7 @@ extern "C" __global__ void run(T *out, const T *input, const long long *target, 
         const long long t = target[n];
         REAL loss = 0;
         if (t != ignored) {
-            if (t < 0 || t >= classes) { wrong[0] = 1; wrong[1] = t; continue; }
+            if (t < 0 || t >= classes) { wrong[0] = 1; wrong[1] = t; wrong[2] = classes; continue; }
             const REAL w = weight ? (REAL)weight[t] : (REAL)1;
             loss = -(REAL)input[n * classes + t] * w;
             weights += w;
@@ -46,7 +47,7 @@ extern "C" __global__ void run(T *out, const T *grad, const long long *target, c
     for (long long n = threadIdx.x; n < count; n += blockDim.x) {
         const long long t = target[n];
         if (t == ignored) continue;
-        if (t < 0 || t >= classes) { wrong[0] = 1; wrong[1] = t; continue; }
+        if (t < 0 || t >= classes) { wrong[0] = 1; wrong[1] = t; wrong[2] = classes; continue; }
         weights += weight ? (REAL)weight[t] : (REAL)1;
     }
     weights = reduction == 1 ? reduce<plus>(weights, 0) : (REAL)1;
@@ -84,6 +85,30 @@ extern "C" __global__ void run(T *out, const T *values, const long long *target,
 """
 
 
+_TAKE_ROWS = r"""
+extern "C" __global__ void run(T *out, const T *table, const long long *indices, const long long rows,
+                               const long long width, const long long count, long long *wrong)
+{
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+        const long long row = indices[i / width];
+        const bool is_row = row >= 0 && row < rows;
+        if (!is_row) { wrong[0] = 2; wrong[1] = row; wrong[2] = rows; }
+        out[i] = is_row ? table[row * width + i % width] : (T)(REAL)0;
+    }
+}
+"""
+_ADD_ROWS = r"""
+extern "C" __global__ void run(REAL *table, const T *values, const long long *indices, const long long rows,
+                               const long long width, const long long count, const long long left_out)
+{
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+        const long long row = indices[i / width];
+        if (row >= 0 && row < rows && row != left_out) atomicAdd(table + row * width + i % width, (REAL)values[i]);
+    }
+}
+"""
+
+
 class OneToRow:
     """A matrix with at most one element that is not zero in every row, to be made when somebody asks for it."""
 
@@ -98,19 +123,12 @@ class OneToRow:
         return self._kernels.spread(self.values, self.target, self._shape)
 
 
-class Losses:
+class Losses(Family):
     """The kernels, for one library."""
 
     def __init__(self, library: Any, rows: Any) -> None:
-        self._library = library
-        self._cupy = library.module
+        super().__init__(library)
         self._general_log_softmax_grad = rows.kernels()["log_softmax_grad"]
-
-    def kernels(self) -> dict[str, Any]:
-        """By the names of the operations."""
-        return {
-            "nll_loss": self.nll_loss, "nll_loss_grad": self.nll_loss_grad, "log_softmax_grad": self.log_softmax_grad,
-        }  # fmt: skip
 
     def _served(self, dtype: Any, shape: Any, target: Any, weight: Any) -> bool:
         wrapper = self._library.wrapper
@@ -120,6 +138,7 @@ class Losses:
             return False
         return weight is None or (type(weight) is wrapper and weight.dtype == dtype and weight.raw._c_contiguous)
 
+    @serves()
     def nll_loss(
         self, input: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
     ) -> Any:
@@ -140,6 +159,7 @@ class Losses:
         arguments = (out, raw, target.raw, pointer, *shape, ignored, np.int32(kind), self._library.complaints.address)
         compiled(self._library, text, name_of(out.dtype))((1,), (1024,), arguments)
 
+    @serves()
     def nll_loss_grad(self, input: Any, target: Any, weight: Any, shape: Any, reduction: int, ignore_index: int) -> Any:
         """The gradient, one element to a row."""
         if type(input) is not self._library.wrapper or not self._served(input.dtype, shape, target, weight):
@@ -149,6 +169,46 @@ class Losses:
         self._launch(_LOSS_GRAD, values, raw, target, weight, shape, ignore_index, reduction)
         return self._library.pending.later(OneToRow(self, values, target.raw, tuple(shape)), tuple(shape), raw.dtype)
 
+    @serves()
+    def embedding(
+        self, weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+    ) -> Any:
+        """The rows of a table."""
+        if not self._is_table(weight, indices) or not weight.raw._c_contiguous:
+            return NotImplemented
+        table, places = weight.raw, self._cupy.ascontiguousarray(indices.raw)
+        out = self._cupy.ndarray((*places.shape, table.shape[1]), table.dtype)
+        arguments = (out, table, places, *table.shape, out.size, self._library.complaints.address)
+        kernel = compiled(self._library, _TAKE_ROWS, name_of(table.dtype))
+        kernel((min(-(-out.size // 256), 8448),), (256,), arguments)
+        return self._library.wrapper(out)
+
+    def _is_table(self, weight: Any, indices: Any) -> bool:
+        wrapper = self._library.wrapper
+        return (
+            type(weight) is wrapper and type(indices) is wrapper and weight.ndim >= 2 and bool(weight.size)
+            and name_of(weight.dtype) in TYPES and indices.dtype == np.int64 and bool(indices.size)
+        )  # fmt: skip
+
+    @serves()
+    def embedding_back(self, input: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+        """Gradients added to the rows of a table, in no fixed order."""
+        if scale_grad_by_freq or not self._is_table(input, indices):
+            return NotImplemented
+        values, places = self._cupy.ascontiguousarray(input.raw), self._cupy.ascontiguousarray(indices.raw)
+        width = values.shape[-1]
+        wide = values.dtype if values.dtype.itemsize > 2 else np.dtype(np.float32)
+        table = self._cupy.zeros((rows, width), wide)
+        left_out = padding_idx if padding_idx >= 0 else -1
+        kernel = compiled(self._library, _ADD_ROWS, name_of(values.dtype))
+        arguments = (table, values, places, rows, width, values.size, left_out)
+        kernel((min(-(-values.size // 256), 8448),), (256,), arguments)
+        made = self._library.wrapper(table)
+        if wide == values.dtype:
+            return made
+        cast = self._library.kernels["cast_half"](made, values.dtype)
+        return self._library.wrapper(table.astype(values.dtype)) if cast is NotImplemented else cast
+
     def spread(self, values: Any, target: Any, shape: tuple[int, int]) -> Any:
         """The matrix of a OneToRow."""
         out = self._cupy.zeros(shape, values.dtype)
@@ -156,6 +216,7 @@ class Losses:
         compiled(self._library, _SPREAD, name_of(values.dtype))((blocks,), (256,), (out, values, target, *shape))
         return out
 
+    @serves()
     def log_softmax_grad(self, grad: Any, result: Any, dim: int) -> Any:
         """The gradient of a log softmax along the last dimension."""
         recipe = self._library.pending.recipe_of(grad)

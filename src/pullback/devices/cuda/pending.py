@@ -178,14 +178,19 @@ class Pending:
         """What an array is still to be made of; None if it is there, or among the steps."""
         return array.recipe if array.kept is None and array.number < 0 else None
 
-    def record(self, kernel: Any, place: int, values: list[Any], parameters: Any, into: Any = None) -> Any:
-        """Write a call down and return its result, in the array `into` if one is given; None if it does not fit."""
+    def record(
+        self, kernel: Any, place: int, values: list[Any], parameters: Any, into: Any = None, becomes: Any = None
+    ) -> Any:
+        """Write a call down and return its result, in the array `into` if one is given; None if it does not fit.
+
+        `becomes` is the dtype of the result where it is not that of the operands.
+        """
         if not self.is_on:
             return None
         with self._lock:
-            return self._record(kernel, place, values, parameters, into)
+            return self._record(kernel, place, values, parameters, into, becomes)
 
-    def _record(self, kernel: Any, place: int, values: list[Any], parameters: Any, into: Any) -> Any:
+    def _record(self, kernel: Any, place: int, values: list[Any], parameters: Any, into: Any, becomes: Any) -> Any:
         wrapper = self._library.wrapper
         arrays: list[Any] = []
         numbers: list[float] = []
@@ -240,6 +245,7 @@ class Pending:
             into = wrapper.__new__(wrapper)
         elif into.kept is None:
             self.steps[into.number].result = None
+        dtype = dtype if becomes is None else becomes
         into.kept, into.planned_shape, into.planned_dtype = None, shape, dtype
         into.number = len(self.steps)
         self.steps.append(Step(kernel, place, kinds, tuple(operands), dtype, weakref.ref(into)))

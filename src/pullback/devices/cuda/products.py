@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.precision import allows_tf32
+from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of
 
 _WEIGHTS = r"""
@@ -55,28 +56,25 @@ extern "C" __global__ void run(REAL *out, const T *first, const T *second, const
 """
 
 
-class Products:
+_MOVE = r"""
+/* Copies of COUNT arrays of four dimensions, the last without gaps; a thread has a pack of V elements. */
+struct __align__(sizeof(T) * V) Pack { T at[V]; };
+extern "C" __global__ void run(ARGUMENTS, const int second, const int third, const int packs, const int count)
+{
+    PLACES
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+        const int e = i % packs, rest = i / packs, c = rest % third, b = rest / third % second, a = rest / third / second;
+        const Pack pack = *(const Pack *)(from + a * from_a + b * from_b + c * from_c + e * V);
+        *(Pack *)(to + a * to_a + b * to_b + c * to_c + e * V) = pack;
+    }
+}
+"""
+
+
+class Products(Family):
     """The kernels, for one library."""
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
-        self._cupy = library.module
-
-    def kernels(self) -> dict[str, Any]:
-        """By the names of the operations."""
-        return {
-            "mm": self.product,
-            "bmm": self.product,
-            "multiply_halves": self.product,
-            "add_product_of_halves": self.add_product_of_halves,
-            "linear_bias": self.linear_bias,
-            "linear_product": self.linear_product,
-            "linear_grad_input": self.linear_grad_input,
-            "linear_grad_weight": self.linear_grad_weight,
-            "attention_fused": self.attention_fused,
-            "attention_back": self.attention_back,
-        }
-
+    @serves("mm", "bmm", "multiply_halves")
     def product(self, a: Any, b: Any) -> Any:
         """The product of two matrices, or of two batches of them; 16-bit floats are added up in float32."""
         found = self._product(a, b)
@@ -152,6 +150,7 @@ class Products:
             return self._cupy.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
         return self._cupy.matmul(a, b) if out is None else self._cupy.matmul(a, b, out=out)
 
+    @serves()
     def add_product_of_halves(self, input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
         """beta * input + alpha * (mat1 @ mat2), where that is a plain sum."""
         if beta != 1 or alpha != 1:
@@ -163,6 +162,7 @@ class Products:
         """A product with a row added, for which it waits. See Note [Deferred work]."""
         return self._library.kernels["add"](product, bias)
 
+    @serves()
     def linear_bias(self, input: Any, weight: Any, bias: Any) -> Any:
         """input @ weight.T + bias."""
         product = self._linear(input, weight)
@@ -172,6 +172,7 @@ class Products:
             return NotImplemented
         return self._plus(self._library.wrapper(product), bias)
 
+    @serves()
     def linear_product(self, input: Any, weight: Any) -> Any:
         """input @ weight.T."""
         product = self._linear(input, weight)
@@ -188,6 +189,7 @@ class Products:
         raw = array.raw
         return raw if raw.ndim == 2 else raw.reshape(raw.size // max(raw.shape[-1], 1), raw.shape[-1])
 
+    @serves()
     def linear_grad_input(self, grad: Any, weight: Any) -> Any:
         """The gradient of a linear layer with respect to its input."""
         if type(grad) is not self._library.wrapper or grad.ndim < 2 or not grad.size:
@@ -195,6 +197,7 @@ class Products:
         found = self._multiplied(self._rows(grad), weight.raw, grad.shape[:-1])
         return NotImplemented if found is None else self._library.wrapper(found)
 
+    @serves()
     def linear_grad_weight(self, grad: Any, input: Any) -> Any:
         """The gradient of a linear layer with respect to its weight."""
         if type(grad) is not self._library.wrapper or grad.ndim < 2 or not grad.size or not input.size:
@@ -208,19 +211,74 @@ class Products:
             type(a) is wrapper and a.raw.dtype == dtype and a.raw.size for a in arrays
         )
 
-    def _flat(self, array: Any) -> Any:
+    def _flat(self, *arrays: Any) -> list[Any]:
         """Batches and heads as one dimension."""
-        raw = array.raw
-        return self._cupy.ascontiguousarray(raw).reshape(-1, *raw.shape[2:])
+        raws = [a.raw for a in arrays]
+        loose = [n for n, raw in enumerate(raws) if not raw._c_contiguous]
+        if len(loose) > 1 and len({raws[n].shape for n in loose}) == 1:
+            dense = self._cupy.ndarray((len(loose), *raws[loose[0]].shape), raws[0].dtype)
+            if self._moved([raws[n] for n in loose], dense):
+                for place, n in enumerate(loose):
+                    raws[n] = dense[place]
+        return [self._cupy.ascontiguousarray(raw).reshape(-1, *raw.shape[2:]) for raw in raws]
+
+    def _moved(self, sources: list[Any], targets: Any) -> bool:
+        """Copy arrays of four dimensions and one shape into others in one launch; False where that does not serve."""
+        first = sources[0]
+        item, last = first.dtype.itemsize, first.shape[3]
+        if first.size >= 2**31 or len(sources) > 6 or any(a.strides[3] != item for a in (*sources, *targets)):
+            return False
+        width = 16 // item
+        while width > 1 and (last % width or not _at_packs((*sources, *targets), width)):
+            width //= 2
+        steps_of = ("to_a", "to_b", "to_c", "from_a", "from_b", "from_c")
+        names = [f"{n}_{part}" for n in range(len(sources)) for part in steps_of]
+        given = [f"T *to_{n}, const T *from_{n}" for n in range(len(sources))]
+        given += [f"const long long s{name}" for name in names]
+        places = ["T *to = to_0; const T *from = from_0; long long to_a = s0_to_a, to_b = s0_to_b, to_c = s0_to_c;"]
+        places.append("long long from_a = s0_from_a, from_b = s0_from_b, from_c = s0_from_c;")
+        for n in range(1, len(sources)):
+            moves = " ".join(f"{part} = s{n}_{part};" for part in steps_of)
+            places.append(f"if (blockIdx.y == {n}) {{ to = to_{n}; from = from_{n}; {moves} }}")
+        text = _MOVE.replace("ARGUMENTS", ", ".join(given)).replace("PLACES", "\n    ".join(places))
+        steps = [
+            s // item for to, source in zip(targets, sources, strict=True) for a in (to, source) for s in a.strides[:3]
+        ]
+        arrays = [a for pair in zip(targets, sources, strict=True) for a in pair]
+        count = first.size // width
+        sizes = [np.int32(n) for n in (first.shape[1], first.shape[2], last // width, count)]
+        kernel = compiled(self._library, f"#define V {width}\n{text}", name_of(first.dtype))
+        kernel((min(-(-count // 256), 4224), len(sources)), (256,), (*arrays, *steps, *sizes))
+        return True
+
+    @serves()
+    def split_with_sizes_back(self, grads: Any, shape: Any, dtype: Any, split_sizes: Any, dim: int) -> Any:
+        """The parts' gradients side by side along the last dimension, in one launch."""
+        wrapper = self._library.wrapper
+        if dim % len(shape) != len(shape) - 1 or len(shape) > 4 or len(set(split_sizes)) != 1 or not all(shape):
+            return NotImplemented
+        if (
+            len(grads) > 6
+            or any(type(g) is not wrapper or g.dtype != dtype for g in grads)
+            or name_of(dtype) not in TYPES
+        ):
+            return NotImplemented
+        out = self._cupy.ndarray(shape, dtype)
+        lead = (1,) * (4 - len(shape))
+        whole, size = out.reshape(*lead, *shape), split_sizes[0]
+        targets = [whole[..., n * size : (n + 1) * size] for n in range(len(grads))]
+        sources = [g.raw[(None,) * len(lead)] for g in grads]
+        return wrapper(out) if self._moved(sources, targets) else NotImplemented
 
     def _threads(self, length: int) -> int:
         return 32 if length <= 128 else 128 if length <= 1024 else 256
 
+    @serves()
     def attention_fused(self, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:
         """softmax(query @ key.T * scale) @ value, and the logarithms of the rows' sums."""
         if attn_mask is not None or not self._serves(query, key, value):
             return NotImplemented
-        q, k, v = self._flat(query), self._flat(key), self._flat(value)
+        q, k, v = self._flat(query, key, value)
         scores = self.matmul(q, k.transpose(0, 2, 1))
         rows, length = math.prod(scores.shape[:2]), scores.shape[2]
         sums = self._cupy.ndarray(query.shape[:3], np.float64 if q.dtype == np.float64 else np.float32)
@@ -229,9 +287,10 @@ class Products:
         shape = (*query.shape[:3], value.shape[-1])
         result = self.matmul(scores, v).reshape(shape)
         if query.strides[1] < query.strides[2]:  # (N, L, H, E) seen as (N, H, L, E): so is the output
-            result = self._cupy.ascontiguousarray(result.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+            (result,) = self._laid_as_rows([result])
         return self._library.wrapper(result), self._library.wrapper(sums)
 
+    @serves()
     def attention_back(
         self, grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float, result: Any,
         logsumexp: Any,
@@ -240,7 +299,7 @@ class Products:
         if attn_mask is not None or not self._serves(query, key, value, grad, result):
             return NotImplemented
         matmul = self.matmul
-        q, k, v, g, out = (self._flat(a) for a in (query, key, value, grad, result))
+        q, k, v, g, out = self._flat(query, key, value, grad, result)
         name = name_of(q.dtype)
         sums = logsumexp.raw.reshape(-1)
         rows, width = math.prod(g.shape[:2]), g.shape[2]
@@ -251,5 +310,23 @@ class Products:
         arguments = (scores, grads, sums, inner, length, scores.shape[1], float(scale), np.int32(is_causal))
         compiled(self._library, _WEIGHTS_BACK, name)((rows,), (self._threads(length),), arguments)
         made = (matmul(grads, k), matmul(grads.transpose(0, 2, 1), q), matmul(scores.transpose(0, 2, 1), g))
-        parts = zip(made, (query, key, value), strict=True)
-        return tuple([self._library.wrapper(part.reshape(array.shape)) for part, array in parts])
+        parts = [part.reshape(a.shape) for part, a in zip(made, (query, key, value), strict=True)]
+        if query.shape == key.shape == value.shape and query.strides[1] < query.strides[2]:
+            parts = self._laid_as_rows(parts)
+        return tuple([self._library.wrapper(part) for part in parts])
+
+    def _laid_as_rows(self, arrays: list[Any]) -> list[Any]:
+        """Arrays (N, H, L, E) with the memory of (N, L, H, E), in one launch."""
+        batch, heads, length, width = arrays[0].shape
+        room = self._cupy.ndarray((len(arrays), batch, length, heads, width), arrays[0].dtype).transpose(0, 1, 3, 2, 4)
+        targets = [room[k] for k in range(len(arrays))]
+        if not self._moved(arrays, targets):
+            for source, target in zip(arrays, targets, strict=True):
+                target[...] = source
+        return targets
+
+
+def _at_packs(arrays: Any, width: int) -> bool:
+    """Whether all rows of arrays begin at multiples of so many elements."""
+    step = width * arrays[0].dtype.itemsize
+    return all(a.data.ptr % step == 0 and all(s % step == 0 for s in a.strides[:3]) for a in arrays)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.devices.cuda.family import Family, serves
+
 _HEAD = r"""
 #ifndef POOL
 #define POOL extern __shared__ REAL pool[];
@@ -176,19 +178,14 @@ def _plan(hidden: int, itemsize: int, processors: int) -> tuple[int, int, int, i
     return (units, warps, forward, backward) if max(forward, backward) <= _MOST_SHARED and units <= 16 else None
 
 
-class Recurrent:
+class Recurrent(Family):
     """The kernels, for one library."""
 
     def __init__(self, library: Any, products: Any, rows: Any) -> None:
-        self._library = library
-        self._cupy = library.module
+        super().__init__(library)
         self._products = products
         self._rows = rows
         self._kernels: dict[Any, Any] = {}
-
-    def kernels(self) -> dict[str, Any]:
-        """By the names of the operations."""
-        return {"lstm_layer": self.lstm_layer, "lstm_layer_back": self.lstm_layer_back}
 
     def _planned(self, input: Any, hidden: int, arrays: Any, batch_sizes: Any) -> Any:
         wrapper, dtype = self._library.wrapper, input.dtype
@@ -207,6 +204,7 @@ class Recurrent:
             kernel = self._kernels[key] = self._library.compiled_to_meet(head + _HEAD + text, shared)
         kernel((-(-hidden // plan[0]), 1, 1), (32 * plan[1], 1, 1), arguments)
 
+    @serves()
     def lstm_layer(
         self, input: Any, h0: Any, c0: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any, bias_hh: Any, batch_sizes: Any,
         reverse: bool,
@@ -233,6 +231,7 @@ class Recurrent:
         found = (output.reshape(steps, batch, hidden), h, c, projected, before, cells)
         return tuple([wrapper(a) for a in found])
 
+    @serves()
     def lstm_layer_back(
         self, grad_output: Any, grad_hidden: Any, grad_cell: Any, input: Any, h0: Any, c0: Any, weight_ih: Any,
         weight_hh: Any, bias_ih: Any, bias_hh: Any, batch_sizes: Any, reverse: bool, gates: Any, hidden_before: Any,

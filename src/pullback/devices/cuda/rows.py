@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.devices.cuda.family import Family, serves
+
 TYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16"}
 """What CUDA calls the dtypes that are served."""
 
@@ -121,23 +123,47 @@ extern "C" __global__ void run(T *out, const T *grad, const T *input, const REAL
 }
 """
 _COLUMNS = r"""
-/* Each block sums some rows of 32 columns; what blocks found is summed by a second launch. */
-extern "C" __global__ void run(OUT *out, ARGUMENTS, const long long rows, const long long columns, const long long step)
+/* A block sums some rows of 32 columns, the TERM of each element; the last block of a column sums what all found, in a
+   fixed order. COUNT sums are made side by side. */
+extern "C" __global__ void run(T *out, REAL *found, int *counters, ARGUMENTS, const long long rows, const long long columns,
+                               const long long step)
 {
     const long long column = blockIdx.x * 32LL + threadIdx.x;
     const long long first = blockIdx.y * step, last = first + step < rows ? first + step : rows;
-    __shared__ REAL parts[8][33];
-    REAL total = 0;
+    __shared__ REAL parts[COUNT][8][33];
+    __shared__ bool is_last;
+    REAL total[COUNT];
+    for (int c = 0; c < COUNT; c++) total[c] = 0;
     if (column < columns)
         for (long long row = first + threadIdx.y; row < last; row += 8) {
             const long long i = row * columns + column;
-            total += TERM;
+            TERM
         }
-    parts[threadIdx.y][threadIdx.x] = total;
-    __syncthreads();
-    if (!threadIdx.y && column < columns) {
-        for (int k = 1; k < 8; k++) total += parts[k][threadIdx.x];
-        out[blockIdx.y * columns + column] = (OUT)total;
+    for (int turn = 0;; turn++) {
+        for (int c = 0; c < COUNT; c++) parts[c][threadIdx.y][threadIdx.x] = total[c];
+        __syncthreads();
+        if (!threadIdx.y && column < columns)
+            for (int c = 0; c < COUNT; c++) {
+                for (int k = 1; k < 8; k++) total[c] += parts[c][k][threadIdx.x];
+                if (gridDim.y == 1 || turn) out[c * columns + column] = (T)total[c];
+                else found[(c * (long long)gridDim.y + blockIdx.y) * columns + column] = total[c];
+            }
+        if (gridDim.y == 1 || turn) return;
+        __threadfence();
+        __syncthreads();
+        if (!threadIdx.x && !threadIdx.y) {
+            is_last = atomicAdd(counters + blockIdx.x, 1) == (int)gridDim.y - 1;
+            if (is_last) counters[blockIdx.x] = 0;
+        }
+        __syncthreads();
+        if (!is_last) return;
+        __threadfence();
+        for (int c = 0; c < COUNT; c++) {
+            total[c] = 0;
+            if (column < columns)
+                for (unsigned row = threadIdx.y; row < gridDim.y; row += 8)
+                    total[c] += __ldcg(found + (c * (long long)gridDim.y + row) * columns + column);
+        }
     }
 }
 """
@@ -240,36 +266,17 @@ def _threads(length: int) -> int:
     return 32 if length <= 128 else 128 if length <= 1024 else 256 if length <= 4096 else 512
 
 
-class RowKernels:
+class RowKernels(Family):
     """The kernels, for one library."""
 
     def __init__(self, library: Any, elementwise: dict[str, Any]) -> None:
-        self._library = library
-        self._cupy = library.module
+        super().__init__(library)
         self._add = elementwise["add"]
 
     def kernels(self) -> dict[str, Any]:
-        """By the names of the operations."""
-        made: dict[str, Any] = {
-            "native_layer_norm": self.native_layer_norm,
-            "layer_norm_back": self.layer_norm_back,
-            "adam_step": self.adam_step,
-            "sgd_step": self.sgd_step,
-            "add_rows": self.add_rows,
-            "linear_grad_bias": self.linear_grad_bias,
-            "sum": self.sum,
-            "sum_all": self.sum_all,
-            "mean": self.mean,
-            "mean_all": self.mean_all,
-            "sum_to": self.sum_to,
-            "add_in_place": self.add_in_place,
-            "scale_arrays": self.scale_arrays,
-        }
-        for name in _SOFTMAX_RESULTS:
-            made[name] = self._softmax(name)
-        for name in _SOFTMAX_GRADS:
-            made[name] = self._softmax_grad(name)
-        return made
+        made = super().kernels()
+        made |= {name: self._softmax(name) for name in _SOFTMAX_RESULTS}
+        return made | {name: self._softmax_grad(name) for name in _SOFTMAX_GRADS}
 
     def _serves(self, *arrays: Any) -> bool:
         """Whether arrays are dense, of one floating dtype, and not empty."""
@@ -319,6 +326,7 @@ class RowKernels:
 
         return kernel
 
+    @serves()
     def native_layer_norm(self, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
         """Normalize rows."""
         given = [a for a in (weight, bias) if a is not None]
@@ -334,6 +342,7 @@ class RowKernels:
         compiled(self._library, _LAYER_NORM, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
         return tuple([self._library.wrapper(a) for a in (out, mean, rstd)])
 
+    @serves()
     def layer_norm_back(
         self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any, eps: float
     ) -> Any:
@@ -346,44 +355,32 @@ class RowKernels:
         out = self._cupy.ndarray(raw.shape, raw.dtype)
         arguments = (out, grad.raw, raw, mean.raw, rstd.raw, _pointer(weight), length)
         compiled(self._library, _LAYER_NORM_BACK, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
-        to_bias = self._columns("const T *g", "(REAL)g[i]", (grad.raw,), raw.dtype, rows, length)
-        to_weight = None
-        if weight is not None:
-            term = "(REAL)g[i] * ((REAL)x[i] - mean[row]) * rstd[row]"
-            parameters = "const T *g, const T *x, const REAL *mean, const REAL *rstd"
-            to_weight = self._columns(
-                parameters, term, (grad.raw, raw, mean.raw, rstd.raw), raw.dtype, rows, length
-            ).reshape(normalized_shape)
+        terms = ["(REAL)g[i]", "(REAL)g[i] * ((REAL)x[i] - mean[row]) * rstd[row]"][: 1 if weight is None else 2]
+        parameters = "const T *g, const T *x, const REAL *mean, const REAL *rstd"
+        found = self._columns(parameters, terms, (grad.raw, raw, mean.raw, rstd.raw), raw.dtype, rows, length)
         wrapper = self._library.wrapper
-        return (
-            wrapper(out),
-            None if to_weight is None else wrapper(to_weight),
-            wrapper(to_bias.reshape(normalized_shape)),
-        )
+        parts = [wrapper(found[n].reshape(normalized_shape)) for n in range(len(terms))]
+        return wrapper(out), None if weight is None else parts[1], parts[0]
 
-    def _columns(self, parameters: str, term: str, arrays: Any, dtype: Any, rows: int, columns: int) -> Any:
-        """The sums of terms over rows, for each column."""
+    def _columns(self, parameters: str, terms: list[str], arrays: Any, dtype: Any, rows: int, columns: int) -> Any:
+        """The sums of terms over rows, for each column: an array with a row for each term."""
         across = -(-columns // 32)
         down = max(1, min(rows // 64, 1056 // across))
-        step = -(-rows // down)
-        out = self._cupy.ndarray((columns,), dtype)
-        text = _COLUMNS.replace("ARGUMENTS", parameters).replace("TERM", term)
-        if down == 1:
-            kernel = compiled(self._library, text.replace("OUT", "T"), name_of(dtype))
-            kernel((across, 1), (32, 8), (out, *arrays, rows, columns, step))
-            return out
-        wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
-        parts = self._cupy.ndarray((down, columns), wide)
-        kernel = compiled(self._library, text.replace("OUT", "REAL"), name_of(dtype))
-        kernel((across, down), (32, 8), (parts, *arrays, rows, columns, step))
-        text = _COLUMNS.replace("ARGUMENTS", "const REAL *g").replace("TERM", "g[i]").replace("OUT", "T")
-        compiled(self._library, text, name_of(dtype))((across, 1), (32, 8), (out, parts, down, columns, down))
+        count = len(terms)
+        out = self._cupy.ndarray((count, columns), dtype)
+        wide = np.float64 if dtype == np.float64 else np.float32
+        found = self._cupy.ndarray((count, down, columns), wide) if down > 1 else np.uint64(0)
+        text = _COLUMNS.replace("ARGUMENTS", parameters).replace("COUNT", str(count))
+        text = text.replace("TERM\n", "".join([f"total[{n}] += {term};\n" for n, term in enumerate(terms)]))
+        arguments = (out, found, self._library.counter(across), *arrays, rows, columns, -(-rows // down))
+        compiled(self._library, text, name_of(dtype))((across, down), (32, 8), arguments)
         return out
 
     def add_rows_up(self, raw: Any) -> Any:
         """The sum of a matrix's rows."""
-        return self._columns("const T *g", "(REAL)g[i]", (raw,), raw.dtype, raw.shape[0], raw.shape[1])
+        return self._columns("const T *g", ["(REAL)g[i]"], (raw,), raw.dtype, raw.shape[0], raw.shape[1])[0]
 
+    @serves()
     def linear_grad_bias(self, grad: Any) -> Any:
         """The gradient of a linear layer with respect to its bias."""
         if not self._serves(grad) or grad.ndim < 2:
@@ -391,7 +388,7 @@ class RowKernels:
         raw = grad.raw
         columns = raw.shape[-1]
         return self._library.wrapper(
-            self._columns("const T *g", "(REAL)g[i]", (raw,), raw.dtype, raw.size // columns, columns)
+            self._columns("const T *g", ["(REAL)g[i]"], (raw,), raw.dtype, raw.size // columns, columns)[0]
         )
 
     def _reduced(self, input: Any, dim: Any, keepdim: bool, mean: bool) -> Any:
@@ -418,12 +415,12 @@ class RowKernels:
             )
             text = _ROW_SUM.replace("T *out", "REAL *out").replace("(T)(total", "(total")
             compiled(self._library, text, name_of(raw.dtype))((rows.size,), (_threads(inner),), (rows, raw, inner, 1.0))
-            total = self._columns("const T *g", "(REAL)g[i]", (rows,), rows.dtype, *rows.shape)
+            total = self._columns("const T *g", ["(REAL)g[i]"], (rows,), rows.dtype, *rows.shape)[0]
             return self._library.wrapper(total.astype(raw.dtype, copy=False).reshape(shape))
         if axes == tuple(range(len(axes))) and len(axes) < raw.ndim and not mean:
             columns = raw.size // length
             return self._library.wrapper(
-                self._columns("const T *g", "(REAL)g[i]", (raw,), raw.dtype, length, columns).reshape(shape)
+                self._columns("const T *g", ["(REAL)g[i]"], (raw,), raw.dtype, length, columns).reshape(shape)
             )
         return None
 
@@ -437,28 +434,33 @@ class RowKernels:
         wide = np.float64 if raw.dtype == np.float64 else np.float32
         out, parts = self._cupy.ndarray((), raw.dtype), self._cupy.ndarray((blocks,), wide)
         text = f"#define V {width}\n{_TOTAL}"
-        arguments = (out, parts, self._library.counter(), raw, count, scale)
+        arguments = (out, parts, self._library.counter(1), raw, count, scale)
         compiled(self._library, text, name_of(raw.dtype))((blocks,), (256,), arguments)
         return out
 
+    @serves()
     def sum(self, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """Sum over dimensions."""
         found = self._reduced(input, dim, keepdim, False) if dtype is None or dtype == input.dtype else None
         return NotImplemented if found is None else found
 
+    @serves()
     def sum_all(self, input: Any, *, dtype: Any = None) -> Any:
         """Sum everything."""
         return self.sum(input, dtype=dtype)
 
+    @serves()
     def mean_all(self, input: Any, *, dtype: Any = None) -> Any:
         """The mean of everything."""
         return self.mean(input, dtype=dtype)
 
+    @serves()
     def mean(self, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """The mean over dimensions."""
         found = self._reduced(input, dim, keepdim, True) if dtype is None or dtype == input.dtype else None
         return NotImplemented if found is None else found
 
+    @serves()
     def sum_to(self, grad: Any, shape: Any) -> Any:
         """Undo broadcasting over leading dimensions."""
         if grad.shape == shape or 1 in shape or len(shape) >= grad.ndim or not shape:
@@ -466,6 +468,7 @@ class RowKernels:
         found = self._reduced(grad, tuple(range(grad.ndim - len(shape))), False, False)
         return NotImplemented if found is None else found
 
+    @serves()
     def add_in_place(self, total: Any, value: Any) -> Any:
         """Add into an array; to one that is still to be computed the sum is put instead. See Note [Deferred work]."""
         wrapper = self._library.wrapper
@@ -477,6 +480,7 @@ class RowKernels:
             self._cupy.add(total.raw, value.raw, total.raw)
         return total
 
+    @serves()
     def scale_arrays(self, arrays: Any, factor: float) -> bool:
         """Multiply arrays by a number, in place; whether all results are finite, which is asked once."""
         finite = None
@@ -486,6 +490,7 @@ class RowKernels:
             finite = now if finite is None else self._cupy.logical_and(finite, now)
         return finite is None or bool(finite)
 
+    @serves()
     def add_rows(self, values: Any, indices: Any, rows: int) -> Any:
         """A table of zeros to whose rows `values` are added, in no fixed order."""
         raw = values.raw
@@ -497,11 +502,13 @@ class RowKernels:
             self._cupy.add.at(table, indices.raw, raw.astype(wide, copy=False))
         return self._library.wrapper(table.astype(raw.dtype, copy=False))
 
+    @serves()
     def sgd_step(self, rows: Any, **numbers: Any) -> Any:
         """One launch for all parameters."""
         order = ("lr", "momentum", "dampening", "weight_decay")
         return self._step(_SGD, rows, numbers, order, ("nesterov", "maximize", "is_first"))
 
+    @serves()
     def adam_step(self, rows: Any, **numbers: Any) -> Any:
         """One launch for all parameters."""
         order = ("beta1", "beta2", "eps", "weight_decay", "shrink", "root_correction", "step_size")
