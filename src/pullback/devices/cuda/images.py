@@ -214,6 +214,11 @@ def _with_geometry(text: str, geometry: tuple[int, ...], width: int) -> str:
     return "".join([f"#define {n} {v}\n" for n, v in zip(names, (*geometry, width), strict=True)]) + text
 
 
+@cache
+def _channel_text(text: str, width: int, stored: str) -> str:
+    return f"#define V {width}\n#define W {stored}\n{_CHANNEL_HEAD}{text}"
+
+
 class Images(Family):
     """The kernels, for one library."""
 
@@ -439,8 +444,7 @@ class Images(Family):
         )
 
     def _launch(self, text: str, width: int, stored: str, x: Any, grid: Any, arguments: Any) -> None:
-        text = f"#define V {width}\n#define W {stored}\n{_CHANNEL_HEAD}{text}"
-        compiled(self._library, text, name_of(x.dtype))(grid, (256,), arguments)
+        compiled(self._library, _channel_text(text, width, stored), name_of(x.dtype))(grid, (256,), arguments)
 
 
 _POINT = (1, 1, 1, 1, 0, 0, 1, 1)

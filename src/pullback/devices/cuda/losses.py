@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.devices.cuda.family import Family, serves
-from pullback.devices.cuda.rows import TYPES, compiled, name_of
+from pullback.devices.cuda.rows import TYPES, compiled, name_of, with_width
 
 _LOSS = r"""
 /* One block. Without reduction the losses are written, else their sum (or mean). */
@@ -233,7 +233,7 @@ class Losses(Family):
             if width == 1:
                 break
         threads = 32 if length <= 128 else 128 if length <= 2048 else 512
-        text = f"#define V {width}\n{_LOG_SOFTMAX_GRAD}"
+        text = with_width(_LOG_SOFTMAX_GRAD, width)
         arguments = (out, recipe.values, recipe.target, raw, length)
         compiled(self._library, text, name_of(raw.dtype))((rows,), (threads,), arguments)
         return self._library.wrapper(out)

@@ -153,6 +153,7 @@ class Pending:
         self.steps: list[Step] = []
         self._shape: tuple[int, ...] = ()
         self._is_double = False
+        self._dtype: Any = None
         self._inputs: list[Any] = []
         self._input_kinds: list[str] = []
         self._places_of_inputs: dict[int, int] = {}
@@ -200,22 +201,28 @@ class Pending:
         for value, parameter in zip(values, parameters, strict=True):
             type_ = type(value)
             if type_ is wrapper:
-                found = value.dtype
+                kept = value.kept
+                if kept is not None:
+                    found, own = kept.dtype, kept.shape
+                elif value.number < 0:
+                    return None  # it is made first
+                else:
+                    found, own = value.planned_dtype, value.planned_shape
                 if parameter[1] == "MASK":
                     if found.char != "?":
                         return None
                     kinds += "m"
-                else:
-                    if dtype is None:
-                        dtype = found
-                    elif found is not dtype and found != dtype:
-                        return None
+                elif dtype is None:
+                    dtype = found
                     kinds += "a"
-                if value.kept is None and value.number < 0:
-                    return None  # it is made first
+                elif found is dtype or found == dtype:
+                    kinds += "a"
+                else:
+                    return None
                 arrays.append(value)
-                own = value.shape
-                if len(own) > len(shape) or (own != shape and len(own) == len(shape) and 1 in shape):
+                if own is not shape and (
+                    len(own) > len(shape) or (own != shape and len(own) == len(shape) and 1 in shape)
+                ):
                     shape = own
             elif type_ is float or type_ is int:
                 kinds += "n"
@@ -224,23 +231,32 @@ class Pending:
                 kinds += "-"
             else:
                 return None
-        if dtype is None or name_of(dtype) not in TYPES or 0 in shape:
+        if dtype is None or 0 in shape or (dtype is not self._dtype and name_of(dtype) not in TYPES):
             return None
-        is_double = dtype.itemsize == 8
-        if self.steps and (
-            shape != self._shape or is_double != self._is_double or len(self.steps) == MOST_STEPS
+        steps = self.steps
+        if steps and (
+            shape != self._shape or (dtype.itemsize == 8) != self._is_double or len(steps) == MOST_STEPS
             or len(self._inputs) + len(arrays) > MOST_INPUTS or len(self._numbers) + len(numbers) > MOST_NUMBERS
         ):  # fmt: skip
             self.flush()
-        found_kinds = [None if array.kept is None else _kind_of(array.kept, shape) for array in arrays]
-        if "" in found_kinds:
-            return None
-        if not self.steps:
-            self._shape, self._is_double = shape, is_double
-        operands = [
-            array.number if kind is None else self._input(array.kept, kind)
-            for array, kind in zip(arrays, found_kinds, strict=True)
-        ]
+            steps = self.steps
+        if not steps and self._inputs:
+            self._forget()  # those of a call that did not fit
+        operands = []
+        for array in arrays:
+            kept = array.kept
+            if kept is None:
+                operands.append(array.number)
+                continue
+            code = self._places_of_inputs.get(id(kept)) if steps else None
+            if code is None:
+                kind = _kind_of(kept, shape)
+                if not kind:
+                    return None
+                code = self._input(kept, kind)
+            operands.append(code)
+        if not steps:
+            self._shape, self._is_double, self._dtype = shape, dtype.itemsize == 8, dtype
         if into is None:
             into = wrapper.__new__(wrapper)
         elif into.kept is None:
@@ -274,7 +290,11 @@ class Pending:
                 for number, raw in zip(held, outputs, strict=True):
                     live[number].kept = raw  # type: ignore[union-attr]  # numbers of those that are held
             self.steps = []
-            self._inputs, self._input_kinds, self._places_of_inputs, self._numbers = [], [], {}, []
+            self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew, without inputs."""
+        self._inputs, self._input_kinds, self._places_of_inputs, self._numbers = [], [], {}, []
 
     def _compute(self, steps: list[Step], held: list[int]) -> list[Any]:
         inputs = self._inputs

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pullback.backend.precision import allows_tf32
 from pullback.devices.cuda.family import Family, serves
-from pullback.devices.cuda.rows import TYPES, compiled, name_of
+from pullback.devices.cuda.rows import TYPES, compiled, name_of, with_width
 
 _WEIGHTS = r"""
 /* A row of scores to weights, and the logarithm of its sum; with `causal` a query sees the keys up to its own place. */
@@ -231,23 +232,13 @@ class Products(Family):
         width = 16 // item
         while width > 1 and (last % width or not _at_packs((*sources, *targets), width)):
             width //= 2
-        steps_of = ("to_a", "to_b", "to_c", "from_a", "from_b", "from_c")
-        names = [f"{n}_{part}" for n in range(len(sources)) for part in steps_of]
-        given = [f"T *to_{n}, const T *from_{n}" for n in range(len(sources))]
-        given += [f"const long long s{name}" for name in names]
-        places = ["T *to = to_0; const T *from = from_0; long long to_a = s0_to_a, to_b = s0_to_b, to_c = s0_to_c;"]
-        places.append("long long from_a = s0_from_a, from_b = s0_from_b, from_c = s0_from_c;")
-        for n in range(1, len(sources)):
-            moves = " ".join(f"{part} = s{n}_{part};" for part in steps_of)
-            places.append(f"if (blockIdx.y == {n}) {{ to = to_{n}; from = from_{n}; {moves} }}")
-        text = _MOVE.replace("ARGUMENTS", ", ".join(given)).replace("PLACES", "\n    ".join(places))
         steps = [
             s // item for to, source in zip(targets, sources, strict=True) for a in (to, source) for s in a.strides[:3]
         ]
         arrays = [a for pair in zip(targets, sources, strict=True) for a in pair]
         count = first.size // width
         sizes = [np.int32(n) for n in (first.shape[1], first.shape[2], last // width, count)]
-        kernel = compiled(self._library, f"#define V {width}\n{text}", name_of(first.dtype))
+        kernel = compiled(self._library, with_width(_move_text(len(sources)), width), name_of(first.dtype))
         kernel((min(-(-count // 256), 4224), len(sources)), (256,), (*arrays, *steps, *sizes))
         return True
 
@@ -324,6 +315,20 @@ class Products(Family):
             for source, target in zip(arrays, targets, strict=True):
                 target[...] = source
         return targets
+
+
+@cache
+def _move_text(count: int) -> str:
+    """CUDA's text for copies of so many arrays."""
+    parts = ("to_a", "to_b", "to_c", "from_a", "from_b", "from_c")
+    given = [f"T *to_{n}, const T *from_{n}" for n in range(count)]
+    given += [f"const long long s{n}_{part}" for n in range(count) for part in parts]
+    places = ["T *to = to_0; const T *from = from_0; long long to_a = s0_to_a, to_b = s0_to_b, to_c = s0_to_c;"]
+    places.append("long long from_a = s0_from_a, from_b = s0_from_b, from_c = s0_from_c;")
+    for n in range(1, count):
+        moves = " ".join(f"{part} = s{n}_{part};" for part in parts)
+        places.append(f"if (blockIdx.y == {n}) {{ to = to_{n}; from = from_{n}; {moves} }}")
+    return _MOVE.replace("ARGUMENTS", ", ".join(given)).replace("PLACES", "\n    ".join(places))
 
 
 def _at_packs(arrays: Any, width: int) -> bool:

@@ -53,12 +53,26 @@ extern "C" __global__ void run(T *out, const T *input, const long long length)
 {
     const T *x = input + blockIdx.x * length;
     T *y = out + blockIdx.x * length;
-    REAL most = -INFINITE;
-    ALONG(i) most = larger(most, (REAL)x[i]);
-    most = reduce<larger>(most, -INFINITE);
-    REAL total = 0;
-    ALONG(i) total += exp((REAL)x[i] - most);
-    total = reduce<plus>(total, 0);
+    /* One pass: the largest so far, and the sum that goes with it; four elements at a time. */
+    REAL own = -INFINITE, sum = 0;
+    const long long step = 4LL * blockDim.x;
+    long long start = threadIdx.x;
+    for (; start + 3LL * blockDim.x < length; start += step) {
+        const REAL a = (REAL)x[start], b = (REAL)x[start + blockDim.x], c = (REAL)x[start + 2 * blockDim.x],
+                   d = (REAL)x[start + 3 * blockDim.x];
+        const REAL now = larger(larger(larger(own, a), b), larger(c, d));
+        if (now == -INFINITE) continue;
+        sum = sum * exp(own - now) + exp(a - now) + exp(b - now) + exp(c - now) + exp(d - now);
+        own = now;
+    }
+    for (; start < length; start += blockDim.x) {
+        const REAL a = (REAL)x[start], now = larger(own, a);
+        if (now == -INFINITE) continue;
+        sum = sum * exp(own - now) + exp(a - now);
+        own = now;
+    }
+    const REAL most = reduce<larger>(own, -INFINITE);
+    const REAL total = reduce<plus>(own == -INFINITE && most != -INFINITE ? (REAL)0 : sum * exp(own - most), 0);
     RESULT
 }
 """
@@ -256,6 +270,18 @@ _PIECE = 8192
 
 
 @cache
+def _columns_text(parameters: str, *terms: str) -> str:
+    text = _COLUMNS.replace("ARGUMENTS", parameters).replace("COUNT", str(len(terms)))
+    return text.replace("TERM\n", "".join([f"total[{n}] += {term};\n" for n, term in enumerate(terms)]))
+
+
+@cache
+def with_width(text: str, width: int) -> str:
+    """A text whose threads have so many elements at a time."""
+    return f"#define V {width}\n{text}"
+
+
+@cache
 def compiled(library: Any, text: str, dtype: str) -> Any:
     """A kernel, compiled for a dtype at first use: T is what is stored, REAL what is computed in."""
     real = "double" if dtype == "float64" else "float"
@@ -370,8 +396,7 @@ class RowKernels(Family):
         out = self._cupy.ndarray((count, columns), dtype)
         wide = np.float64 if dtype == np.float64 else np.float32
         found = self._cupy.ndarray((count, down, columns), wide) if down > 1 else np.uint64(0)
-        text = _COLUMNS.replace("ARGUMENTS", parameters).replace("COUNT", str(count))
-        text = text.replace("TERM\n", "".join([f"total[{n}] += {term};\n" for n, term in enumerate(terms)]))
+        text = _columns_text(parameters, *terms)
         arguments = (out, found, self._library.counter(across), *arrays, rows, columns, -(-rows // down))
         compiled(self._library, text, name_of(dtype))((across, down), (32, 8), arguments)
         return out
@@ -433,7 +458,7 @@ class RowKernels(Family):
         blocks = max(1, min(-(-count // 1024), 528))
         wide = np.float64 if raw.dtype == np.float64 else np.float32
         out, parts = self._cupy.ndarray((), raw.dtype), self._cupy.ndarray((blocks,), wide)
-        text = f"#define V {width}\n{_TOTAL}"
+        text = with_width(_TOTAL, width)
         arguments = (out, parts, self._library.counter(1), raw, count, scale)
         compiled(self._library, text, name_of(raw.dtype))((blocks,), (256,), arguments)
         return out
