@@ -223,3 +223,37 @@ def test_autocast_casts_before_a_mode_sees_the_operation() -> None:
     with Look(), pullback.autocast("cpu", dtype=pullback.bfloat16):
         x @ x
     assert dtypes == [pullback.bfloat16]
+
+
+def test_a_number_is_scattered_in_place_as_a_form_of_its_own() -> None:
+    seen: list[str] = []
+
+    class Listing(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x: Any = pullback.zeros(2, 2)
+    with Listing():
+        x.scatter_(1, pullback.tensor([[0], [1]]), 1)
+    assert x.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert seen[-1] == "aten.scatter_.value"
+
+
+def test_attention_is_seen_as_one_operation_whatever_its_scale() -> None:
+    seen: list[Any] = []
+
+    class Listing(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append((str(func), (kwargs or {}).get("scale")))
+            return func(*args, **(kwargs or {}))
+
+    q: Any = pullback.randn(1, 1, 3, 4)
+    attend: Any = pullback.nn.functional.scaled_dot_product_attention
+    expected = attend(q, q, q, scale=0.25)
+    with Listing():
+        actual = attend(q, q, q, scale=0.25)
+        attend(q, q, q)
+    name = "aten._scaled_dot_product_flash_attention_for_cpu.default"
+    assert seen == [(name, 0.25), (name, None)]
+    assert pullback.equal(actual, expected)

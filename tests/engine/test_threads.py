@@ -20,7 +20,7 @@ def _run_in_threads(count: int, work: Callable[[], None]) -> list[BaseException]
         try:
             work()
         except BaseException as error:
-            errors.append(error)
+            errors.append(error.with_traceback(None))  # which would keep the graph in memory
 
     threads = [threading.Thread(target=guarded) for _ in range(count)]
     for thread in threads:

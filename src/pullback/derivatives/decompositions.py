@@ -44,6 +44,7 @@ def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
 
 @general(
     outputs=("U", "S", "Vh"),
+    aten="_linalg_svd(A, full_matrices)",
     structure="matrices",
     shows="full_matrices",
     autocast="float32",
@@ -57,7 +58,12 @@ def linalg_svd(
 
 
 @general(
-    outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32", out_dtype="c_types", returns=True
+    outputs=("eigenvalues", "eigenvectors"),
+    aten="_linalg_eigh(A, UPLO)",
+    structure="matrices",
+    autocast="float32",
+    out_dtype="c_types",
+    returns=True,
 )
 def linalg_eigh(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, general, multilinear, non_differentiable, wrt
 
 
-@general(node="CdistBackward0", public="cdist", out=False, structure="leading", profiled="_cdist_forward")
+@general(
+    node="CdistBackward0",
+    public="cdist",
+    out=False,
+    structure="leading",
+    aten="_cdist_forward(x1, x2, p, None)",
+    backward="wrt(x1=_cdist_backward(contiguous(grad), x1, x2, p, result), x2=_cdist_backward("
+    "contiguous(transpose(grad, -2, -1)), x2, x1, p, contiguous(transpose(result, -2, -1))))",
+)
 def cdist_forward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, *, result: Tensor) -> Pullback:
     return wrt(
         x1=F.cdist_back(grad, x1, x2, p, result),

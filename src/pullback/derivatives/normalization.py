@@ -44,7 +44,13 @@ def batch_norm_evaluation(
     )
 
 
-@general(outputs=("result", "mean", "rstd"), differentiable=(True, False, False), out=False)
+@general(
+    outputs=("result", "mean", "rstd"),
+    differentiable=(True, False, False),
+    out=False,
+    backward="native_group_norm_backward(contiguous(grad), input, mean, rstd, weight, input.shape[0], input.shape[1], "
+    "input.numel() // (input.shape[0] * input.shape[1]), group, output_mask)",
+)
 def native_group_norm(
     grad: Tensor, input: Tensor, weight: Tensor, group: int, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
@@ -52,7 +58,10 @@ def native_group_norm(
     return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
-@general(node="MulBackward0", out=False, fused="rms_norm_node", profiled="rms_norm")
+@general(
+    node="MulBackward0", out=False, fused="rms_norm_node", profiled="rms_norm",
+    parts="rms_norm_steps(input, normalized_shape, weight, eps)",
+)  # fmt: skip
 def rms_norm_fused(grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None) -> Pullback:
     pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
     return wrt(input=pair[0], weight=pair[1])

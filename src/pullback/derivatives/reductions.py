@@ -25,12 +25,18 @@ def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
 
-@general(node="ProdBackward0", public="prod", autocast="float32")
+@general(node="ProdBackward0", public="prod", autocast="float32", backward="prod_back(grad, input, result)")
 def prod_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.prod_all_grad(grad, input, result))
 
 
-@general(node="ProdBackward1", autocast="float32", out_dtype="c_types", masked_reduction=True)
+@general(
+    node="ProdBackward1",
+    autocast="float32",
+    out_dtype="c_types",
+    masked_reduction=True,
+    backward="prod_along_back(grad, input, result, dim, keepdim)",
+)
 def prod(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.prod_grad(grad, input, result, dim, keepdim))
 

@@ -24,6 +24,7 @@ from pullback import functions
 from pullback.backend.wrapper_array import WrapperArray
 from pullback.dispatch import parts
 from pullback.dispatch.calling import call, dispatching_types
+from pullback.dispatch.chains import COMPOSITES
 from pullback.dispatch.gradients import accumulate, pull_back
 from pullback.dispatch.lowering import lower, operand_of
 from pullback.dispatch.recording import record, record_in_place
@@ -49,6 +50,8 @@ def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if operation is not None and operation.parts and kwargs.get("out") is None:
         values = dict(zip(operand.parameters, args, strict=False))
         return run_expression(operation.parts, _part, {**values, **kwargs})
+    if operation is None and (composite := COMPOSITES.get(operand.name)) is not None:
+        return composite(*args, **kwargs)
     unrecorded = operation is not None or fact_of(operand.name, "without_gradient") or not switches.records
     if not unrecorded and _require_grad((*args, *kwargs.values())):
         return NotImplemented

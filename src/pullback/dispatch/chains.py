@@ -128,6 +128,27 @@ def extremum_back(grad: Tensor, input: Tensor, result: Tensor, dim: Any, keepdim
     return made
 
 
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """`torch.nn.functional.one_hot` by operators."""
+    if input.numel():
+        smallest, largest = operator("aminmax", input)
+        if operator("_local_scalar_dense", smallest) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        high = operator("_local_scalar_dense", largest)
+        if num_classes != -1 and num_classes <= high:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+        num_classes = high + 1 if num_classes == -1 else num_classes
+    elif num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty input.")
+    rows = operator("zeros", [*input.shape, num_classes], **_placed_as(input))
+    made: Tensor = operator("scatter_.value", rows, -1, operator("unsqueeze", input, -1), 1)
+    return made
+
+
+COMPOSITES = {"one_hot": one_hot}
+"""Functions that are no operation, and compute on arrays what PyTorch does by several operators."""
+
+
 def _listed(dim: Any) -> list[int]:
     return [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
 
@@ -290,4 +311,37 @@ def unbind_back(grads: Sequence[Tensor | None], shape: Sequence[int], dim: int) 
     """The gradient of `unbind`."""
     parts = filled(grads, [[*shape[:dim], *shape[dim + 1 :]]] * len(grads), expanded=True)
     made: Tensor = operator("stack", parts, *[dim] * (dim != 0))
+    return made
+
+
+def prod_back(grad: Tensor, input: Tensor, result: Tensor) -> Tensor:
+    """The gradient of the product of all elements: for each the product of those before it and of those after it."""
+    if input.numel() <= 1:
+        made: Tensor = operator("mul.Tensor", grad, operator("ones_like", input))
+    else:
+        others = _products_of_others(operator("view", input, [-1]), 0)
+        made = operator("view", operator("mul.Tensor", grad, conj(others)), list(input.shape))
+    return made
+
+
+def prod_along_back(grad: Tensor, input: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
+    """The gradient of products along one dimension."""
+    grad = _with_dims(grad, [dim], keepdim or not input.ndim)
+    _with_dims(result, [dim], keepdim or not input.ndim)  # as PyTorch does, which goes on without it
+    if not input.ndim or input.shape[dim] == 1:
+        return grad
+    made: Tensor = operator("mul.Tensor", grad, conj(_products_of_others(input, dim)))
+    return made
+
+
+def _products_of_others(input: Tensor, dim: int) -> Tensor:
+    size = input.shape[dim]
+    shape = [1 if d == dim else n for d, n in enumerate(input.shape)]
+    ones = operator("ones", shape, **_placed_as(input))
+    places = [dim] if dim else []
+    before = operator("cat", [ones, operator("slice.Tensor", input, dim, 0, size - 1)], *places)
+    before = operator("cumprod", before, dim)
+    after = operator("flip", operator("slice.Tensor", input, dim, 1, size), [dim])
+    after = operator("flip", operator("cumprod", operator("cat", [ones, after], *places), dim), [dim])
+    made: Tensor = operator("mul.Tensor", before, after)
     return made

@@ -39,6 +39,8 @@ def _pull_back(node: Node, grads: Sequence[Any], edges: Sequence[Any]) -> Any:
         return node.apply_differentiable(grads, tuple(edges))
     values = _Saved(node, grads, [edge is not None for edge in edges])
     lines = backward_lines(operation)
+    if "contiguous(" in operation.backward:
+        values.unpack_outputs(operation)  # what was saved is read before anything is computed
     if lines[0][0] is None:
         together = run_expression(lines[0][1].text, _function, values)
         gradients = list(together) if isinstance(together, (tuple, list)) else [together]
@@ -68,6 +70,12 @@ class _Saved(dict[str, Any]):
     def __init__(self, node: Node, grads: Sequence[Any], output_mask: list[bool]) -> None:
         super().__init__(grad=grads[0], grads=grads, output_mask=output_mask)
         self._node = node
+
+    def unpack_outputs(self, operation: Operation) -> None:
+        """Read the results that the node saved."""
+        for name in self._node.saved_names:
+            if name not in [p[0] for p in operation.parameters]:
+                _ = self[name]
 
     def __missing__(self, name: str) -> Any:
         node = self._node
@@ -104,6 +112,9 @@ def _function(name: str) -> Callable[..., Any]:
             found = arranged(overload._schema, {**dict(zip(names, args, strict=False)), **kwargs}, lenient=True)
             if found is not None and len(found[0]) < len(args) and args[len(found[0])] is None:
                 found = args[: len(found[0]) + 1], found[1]  # PyTorch shows a tensor that is not there
+            if found is not None:
+                told = {a.name for a in overload._schema.arguments if a.type == "Tensor?" and a.kwarg_only}
+                found = found[0], {**found[1], **{n: None for n in told if n in kwargs and kwargs[n] is None}}
             return call(overload, *(found or (args, kwargs)))
 
         return shown

@@ -6,6 +6,7 @@ The text is Python over the operation's own parameters (in `backward=` also `gra
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -41,11 +42,21 @@ def exp_of_minus_abs(input: Tensor, grad: Tensor) -> Tensor:
     return new_tensor(exp(-abs(input._array)))
 
 
+def told_scale(scale: float | None, query: Tensor) -> float | None:
+    """The factor of attention scores as PyTorch's kernel is told it: None stands for the usual one."""
+    return None if scale == 1 / math.sqrt(query._array.shape[-1] or 1) else scale
+
+
 WORDS: dict[str, Any] = {
     "exp_of_minus_abs": exp_of_minus_abs, "float": float, "len": len, "list": list, "max": max,
-    "memory_format": memory_format, "placed": placed, "total_weight": total_weight, "tuple": tuple,
+    "memory_format": memory_format, "placed": placed, "told_scale": told_scale,
+    "total_weight": total_weight, "tuple": tuple,
 }  # fmt: skip
 """What a declaration may call that is no operation."""
+
+
+_HANDING = ("contiguous", "told_scale")
+"""What hands its first argument on, whatever the others are."""
 
 
 class Template:
@@ -93,8 +104,10 @@ def _parameter_of(tree: ast.expr) -> str | None:
         return f"{tree.value.id}.{tree.attr}"
     if isinstance(tree, ast.Subscript):
         return _parameter_of(tree.value)  # the size of one dimension stands for the shape
-    if isinstance(tree, ast.Call) and len(tree.args) == 1 and not _holds_call(tree):
-        return _parameter_of(tree.args[0])
+    if isinstance(tree, ast.Call):
+        name = tree.func.id if isinstance(tree.func, ast.Name) else ""
+        if name in _HANDING or (len(tree.args) == 1 and not _holds_call(tree)):
+            return _parameter_of(tree.args[0])
     return None
 
 

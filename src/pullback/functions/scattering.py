@@ -17,6 +17,7 @@ from pullback.kernels.creation import checked_number
 from pullback.kernels.masking import masked_fill as masked_fill_kernel
 from pullback.kernels.overwriting import overwriting, write_value
 from pullback.modes.switches import process
+from pullback.tensor.foreign_arguments import is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _masked_fill = overwriting(masked_fill_kernel)
@@ -107,6 +108,8 @@ def scatter_(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
     """In-place version of scatter."""
+    if src is not None and not isinstance(src, TensorBase) and not is_foreign(src):
+        src, value = None, src  # a form of its own to dispatch modes
     return in_place(scatter, input, dim, index, src, value=value, reduce=reduce)
 
 

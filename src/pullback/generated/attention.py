@@ -66,7 +66,7 @@ class AttentionFusedNode(OperationNode):
 
 
 def attention_fused(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: Any
 ) -> Any:
     """softmax(query @ key.T * scale + mask) @ value over (N, H, L, E), and the log-sum-exp of each row of scores."""
     if (
@@ -80,7 +80,7 @@ def attention_fused(
         if (taken := divert("attention_fused", (query, key, value, attn_mask, is_causal, scale))) is not PROCEED:
             return taken
     try:
-        scale = scale if type(scale) is float or type(scale) in NUMBERS else plain_float(scale)
+        scale = scale if type(scale) is float or type(scale) in NUMBERS or scale is None else plain_float(scale)
         result_value, logsumexp_value = attention_fused_kernel(
             query._array, key._array, value._array, None if attn_mask is None else attn_mask._array, is_causal, scale
         )

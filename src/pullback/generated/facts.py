@@ -112,7 +112,6 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         1: 'addmm addmv baddbmm',
     },
     'profiled': {
-        '_cdist_forward': 'cdist_forward',
         '_embedding_bag': 'embedding_bag_forward',
         'clone': 'copy_to',
         'fill': 'fill_in_place_tensor',

@@ -17,17 +17,18 @@ _CHUNK = 2**19
 
 @native
 def attention_fused(
-    query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float
+    query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float | None
 ) -> tuple[Array, Array]:
     """softmax(query @ key.T * scale + mask) @ value over (N, H, L, E), and the log-sum-exp of each row of scores."""
     batch, heads, length, _ = query.shape
+    factor = _factor(scale, query)
     q, k, v, mask = _flattened(query, key, value, attn_mask)
     result = np.empty((len(q), length, value.shape[-1]), q.dtype)
     normalizer = np.empty((len(q), length), q.dtype)
     step = max(1, _CHUNK // max(1, length * key.shape[2]))
     for start in range(0, len(q), step):
         part = slice(start, start + step)
-        scores = _scores(q[part], k[part], None if mask is None else mask[part], is_causal, scale)
+        scores = _scores(q[part], k[part], None if mask is None else mask[part], is_causal, factor)
         top = largest_along(scores, 2) if scores.shape[2] else np.full((*scores.shape[:2], 1), -np.inf, q.dtype)
         top[np.isneginf(top)] = 0
         scores -= top
@@ -60,6 +61,11 @@ def _flattened(
     return q, k, v, mask.reshape(-1, *whole[2:])
 
 
+def _factor(scale: float | None, query: Array) -> float:
+    """The factor of the scores; None stands for the usual one."""
+    return 1 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
+
+
 def _scores(q: Array, k: Array, mask: Array | None, is_causal: bool, scale: float) -> Array:
     scores: Array = np.matmul(q * q.dtype.type(scale), k.transpose(0, 2, 1))
     if is_causal:
@@ -75,10 +81,11 @@ def _scores(q: Array, k: Array, mask: Array | None, is_causal: bool, scale: floa
 
 @native
 def attention_back(
-    grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float,
+    grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float | None,
     result: Array, logsumexp: Array,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """The gradients with respect to query, key and value."""
+    factor = _factor(scale, query)
     q, k, v, mask = _flattened(query, key, value, attn_mask)
     g, out, _, _ = _flattened(grad, result, grad, None)
     normalizer = logsumexp.reshape(len(q), -1, 1)
@@ -87,14 +94,14 @@ def attention_back(
     step = max(1, _CHUNK // max(1, q.shape[1] * k.shape[1]))
     for start in range(0, len(q), step):
         part = slice(start, start + step)
-        weights = _scores(q[part], k[part], None if mask is None else mask[part], is_causal, scale)
+        weights = _scores(q[part], k[part], None if mask is None else mask[part], is_causal, factor)
         weights -= normalizer[part]
         np.exp(weights, out=weights)
         np.matmul(weights.transpose(0, 2, 1), g[part], out=to_value[part])
         scores = np.matmul(g[part], v[part].transpose(0, 2, 1))
         scores -= inner[part]
         scores *= weights
-        scores *= q.dtype.type(scale)
+        scores *= q.dtype.type(factor)
         np.matmul(scores, k[part], out=to_query[part])
         np.matmul(scores.transpose(0, 2, 1), q[part], out=to_key[part])
     parts = zip((to_query, to_key, to_value), (query, key, value), strict=True)
