@@ -364,3 +364,19 @@ def test_events_stand_inside_of_their_modules() -> None:
     outer, inner = forward[0], forward[-2]
     assert outer[1] <= inner[1]
     assert outer[1] + outer[2] >= inner[1] + inner[2] - 0.1
+
+
+@pytest.mark.parametrize("retain_graph", [True, False])
+def test_a_profile_writes_the_page_with_its_times_and_its_memory(tmp_path: Path, retain_graph: bool) -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    with pullback.profiler.profile(profile_memory=True) as prof:
+        loss = model(pullback.ones(5, 4)).square().mean()
+        loss.backward(retain_graph=retain_graph)
+    page = graph_page(loss, model, profiled=prof)
+    forward, backward = ({event[0] for event in page.data["events"] if event[4] == phase} for phase in (0, 1))
+    assert "aten::linear" in forward
+    assert any("AddmmBackward0" in name for name in backward)
+    assert max(entry[1] for entry in page.data["allocated"]) >= 160
+    assert bool(page.data["steps"]) == retain_graph
+    prof.export_page(str(tmp_path / "page.html"), loss, model)
+    assert "aten::linear" in (tmp_path / "page.html").read_text()

@@ -204,6 +204,15 @@ class profile:
         self._result().function_events.metadata = self._metadata
         self._result().export_chrome_trace(path)
 
+    def export_page(self, path: str, loss: Any, params: Any = None) -> None:
+        """Write the page about the graph behind `loss` (`pullback.graph_page`) with the times and memory of this profile.
+
+        The graph may have been freed by the backward that was profiled; then the pass cannot be played.
+        """
+        from pullback.utils.graph_page import graph_page  # lazy: above this layer, and rare
+
+        graph_page(loss, params, profiled=self).save(path)
+
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write a line per stack with its time, as flame graph tools read them; needs `with_stack=True`."""
         self._result().export_stacks(path, metric)

@@ -6,6 +6,7 @@ on the page together (ELK 1.5 MB, Graphviz in WebAssembly 2 MB), and folding kee
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from pullback.autograd import differentiation
@@ -14,13 +15,15 @@ from pullback.errors import GraphFreedError
 from pullback.utils.graph_page.backward_recording import BackwardRecording
 from pullback.utils.graph_page.names_around import NamesAround
 from pullback.utils.graph_page.node_table import Row, read_table
-from pullback.utils.graph_page.page import Page, page_data
+from pullback.utils.graph_page.page import Page, allocations, page_data
 from pullback.utils.graph_page.watching import BackwardWatch, title_of, watch_backward, why_it_ended
 
 __all__ = ["BackwardWatch", "Page", "graph_page", "watch_backward"]
 
 
-def graph_page(loss: Any, params: Any = None, *, run_backward: bool = True, title: str | None = None) -> Page:
+def graph_page(
+    loss: Any, params: Any = None, *, run_backward: bool = True, title: str | None = None, profiled: Any = None
+) -> Page:
     """Make a page about the graph behind `loss`, a tensor or several.
 
     `params` names its leaves: a module, a mapping or pairs. Others have the names of the program's variables.
@@ -28,7 +31,8 @@ def graph_page(loss: Any, params: Any = None, *, run_backward: bool = True, titl
     The backward pass is run once for it, so that gradients can be shown step by step: no `.grad` is changed, and the
     graph is kept. Hooks that are registered run, too. A tensor with several elements is taken as their sum. Call it
     before `backward()`, which frees what the pass needs; afterwards, or with `run_backward=False`, the page shows
-    the graph without steps.
+    the graph without steps. `profiled` is a `profiler.profile` that saw the
+    computation: the page shows its times and its memory.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
@@ -54,7 +58,11 @@ def graph_page(loss: Any, params: Any = None, *, run_backward: bool = True, titl
                 if isinstance(error, GraphFreedError):
                     recording.steps.clear()  # some nodes save nothing, and ran
     events = [event for event in times.function_events if event.sequence_nr >= 0]
+    if profiled is not None:
+        events = list(profiled.events())
     data = page_data(rows, recording.steps, title=title or title_of(rows), notes=notes, events=events, params=params)
+    with contextlib.suppress(RuntimeError):  # it may have no memory timeline
+        data["allocated"] = allocations(() if profiled is None else profiled.memory_timeline(), events, recording.steps)
     return Page(data)
 
 

@@ -164,13 +164,19 @@ def _memory(rows: Sequence[Row], steps: Sequence[Step]) -> list[list[int]]:
     return timeline
 
 
+def _start_of_pass(events: Sequence[Any], steps: Sequence[Step]) -> float:
+    """When backward began: by the events, which may be of an earlier pass than the steps, else by the steps."""
+    starts = [event.time_range.start for event in events if event.is_backward] or [step.start for step in steps]
+    return min(starts, default=math.inf)
+
+
 def allocations(timeline: Sequence[Any], events: Sequence[Any], steps: Sequence[Step]) -> list[list[Any]]:
     """Phase, bytes and operation after each allocation and release that a profile saw among these events.
 
     The bytes are of all results and gradients that were made since and are still there.
     """
     first = min((event.time_range.start for event in events), default=math.inf)
-    start_of_pass = min((step.start for step in steps), default=math.inf)
+    start_of_pass = _start_of_pass(events, steps)
     seen = [event for event in timeline if event.time_us >= first][:MOST_EVENTS]
     before = seen[0].total_bytes - seen[0].bytes if seen else 0
     return [
@@ -185,7 +191,7 @@ def _events(events: Sequence[Any], sequence: dict[int, int], steps: Sequence[Ste
     """
     ended = [event for event in events if event.time_range.end > event.time_range.start]
     ended.sort(key=lambda event: (event.thread, event.time_range.start, -event.time_range.end))
-    start_of_pass = min((step.start for step in steps), default=math.inf)
+    start_of_pass = _start_of_pass(events, steps)
     found: list[list[Any]] = []
     around: list[Any] = []
     left_out, latest = 0.0, -math.inf
