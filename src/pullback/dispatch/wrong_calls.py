@@ -18,7 +18,7 @@ from pullback.backend.naming import display_namespace
 from pullback.dispatch.signature_lists import Parameter, Signature, signatures
 from pullback.errors import NO_SIGNATURE
 from pullback.facts import fact_of
-from pullback.modes.call_site import as_called, call_entered
+from pullback.modes.call_site import as_called, call_entered, compiled_method_entered
 from pullback.tensor.arguments import PYTHON_TYPES
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -27,8 +27,9 @@ from pullback.tensor.tensor_base import TensorBase
 
 def complaint_about_call() -> str | None:
     """What PyTorch says of the call by which the user came into the package."""
-    entered = call_entered()
-    if entered is None or not signatures(entered.name, entered.is_method)[0]:
+    calls = [call for call in (call_entered(), compiled_method_entered()) if call is not None]
+    entered = next((call for call in calls if signatures(call.name, call.is_method)[0]), None)
+    if entered is None:
         return None
     owner: Any = Tensor if entered.is_method else import_module("pullback")
     function = getattr(owner, entered.name, None)

@@ -139,6 +139,16 @@ def call_entered() -> Entered | None:
     return Entered(name, is_method, args, named, parameters)
 
 
+def compiled_method_entered() -> Entered | None:
+    """The call of the innermost method that runs and is of a compiled module: such a method has no frame."""
+    called = extension.called_method() if extension is not None else None
+    if called is None:
+        return None
+    name, operands, named = called
+    parameters = inspect.signature(getattr(type(operands[0]), name)).parameters
+    return Entered(name, True, operands, named, tuple(parameters))
+
+
 def as_called(entered: Entered, defaults: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call that were written in it, without the tensor whose method it is."""
     names, written = _call_site(_INSIDE) or ((), 0)

@@ -20,7 +20,8 @@ typedef struct {
 typedef struct {
     Method *method;
     PyObject *const *arguments;
-    Py_ssize_t count;
+    Py_ssize_t count;   /* of those given by position */
+    PyObject *keywords; /* the names of those that follow, or NULL */
 } MethodCall;
 
 #ifdef _MSC_VER
@@ -32,7 +33,7 @@ static _Thread_local MethodCall called;
 static PyObject *method_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
 {
     MethodCall outer = called;
-    called = (MethodCall){(Method *)self, arguments, PyVectorcall_NARGS(flags)};
+    called = (MethodCall){(Method *)self, arguments, PyVectorcall_NARGS(flags), keywords};
     PyObject *result = PyObject_Vectorcall(((Method *)self)->function, arguments, flags, keywords);
     called = outer;
     return result;
@@ -140,12 +141,22 @@ PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     return (PyObject *)method;
 }
 
+/* The name, the arguments by position, and those by name, of the method that runs. */
 PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
     if (!called.method)
         Py_RETURN_NONE;
-    PyObject *operands = PyTuple_New(called.count);
+    PyObject *operands = PyTuple_New(called.count), *named = PyDict_New();
     for (Py_ssize_t i = 0; operands && i < called.count; i++)
         PyTuple_SET_ITEM(operands, i, Py_NewRef(called.arguments[i]));
-    return operands ? Py_BuildValue("ON", called.method->attached_as, operands) : NULL;
+    Py_ssize_t count = called.keywords ? PyTuple_GET_SIZE(called.keywords) : 0;
+    for (Py_ssize_t i = 0; named && i < count; i++)
+        if (PyDict_SetItem(named, PyTuple_GET_ITEM(called.keywords, i), called.arguments[called.count + i]))
+            Py_CLEAR(named);
+    if (!operands || !named) {
+        Py_XDECREF(operands);
+        Py_XDECREF(named);
+        return NULL;
+    }
+    return Py_BuildValue("ONN", called.method->attached_as, operands, named);
 }

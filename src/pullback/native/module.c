@@ -359,7 +359,7 @@ static PyMethodDef methods[] = {
     {"can_multiply", can_multiply, METH_VARARGS, "Whether an instruction of a program can do this product."},
     {"new_method", (PyCFunction)(void (*)(void))new_method, METH_FASTCALL,
      "new_method(name, function): the method of Tensor that calls a compiled function."},
-    {"called_method", called_method, METH_NOARGS, "The name of the innermost such method that runs and its positional arguments, or None."},
+    {"called_method", called_method, METH_NOARGS, "The name of the innermost such method that runs, its arguments by position and those by name; or None."},
     {NULL},
 };
 
