@@ -56,8 +56,8 @@ def compile(
     if isinstance(model, Module):
         from pullback._dynamo.eval_frame import OptimizedModule  # lazy: above this layer
 
-        return OptimizedModule(model, fullgraph=fullgraph, check=check)
-    return CompiledFunction(model, fullgraph=fullgraph, check=check)
+        return OptimizedModule(model, fullgraph=fullgraph, check=check, dynamic=dynamic)
+    return CompiledFunction(model, fullgraph=fullgraph, check=check, dynamic=dynamic)
 
 
 def explain(function: Any) -> Callable[..., Any]:

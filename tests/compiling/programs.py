@@ -19,7 +19,7 @@ from pullback.source_text import run_text
 from tests.fuzz.execution import PRELUDE
 from tests.fuzz.generation import make_program
 
-CALLS = 7
+CALLS = 8
 _CREATION = re.compile(r"(\w+) = torch\.tensor\(")
 _ASSIGNED = re.compile(r"^(?:with [^:]+: )?([a-z]+) = ")
 
@@ -47,6 +47,9 @@ _PYTHON = (
     "while NAME.detach().abs().sum() > 100: NAME = NAME * 0.25",
     "NAME = NAME - 1 if NAME.mean(dtype=torch.float64) < 0 else NAME + 1",
     "float(NAME.detach().numpy().sum())",
+    "NAME = NAME * rate",
+    "NAME = (NAME + rate if rate > 1 else NAME - 2 * rate)",
+    "NAME = NAME.mul(math.sqrt(rate))",
 )
 
 
@@ -69,20 +72,20 @@ class Case:
         assigned = {match[1]: None for s in body if (match := _ASSIGNED.match(s)) is not None}
         self.results = list({**dict.fromkeys(self.arguments), **assigned})
         self.text = "\n".join(
-            [f"def program({', '.join(self.arguments)}):"]
+            [f"def program({', '.join(self.arguments)}, rate):"]
             + [f"    {statement}" for statement in body]
             + [f"    return {', '.join(self.results)},"]
         )
 
     def function(self) -> Any:
         """The program, compiled by Python alone."""
-        names: dict[str, Any] = {"torch": pullback, "__name__": "program", "seen": []}
+        names: dict[str, Any] = {"torch": pullback, "__name__": "program", "seen": [], "math": math}
         exec(PRELUDE, names)
         run_text(self.text, f"<program {self.seed}>", names)
         return names["program"]
 
     def inputs(self, call: int) -> list[Any]:
-        """The arguments of one call: other values each time."""
+        """The arguments of one call: other values each time, and other sizes at last."""
         names: dict[str, Any] = {"torch": pullback}
         for statement in self.creations:
             exec(statement, names)
@@ -90,7 +93,10 @@ class Case:
             if names[name].is_floating_point():
                 with pullback.no_grad():
                     names[name].mul_(1 + 0.125 * call)
-        return [names[name] for name in self.arguments]
+            if call >= CALLS - 2 and names[name].ndim:
+                longer = pullback.cat([names[name].detach()] * 2)
+                names[name] = longer.requires_grad_(names[name].requires_grad)
+        return [*[names[name] for name in self.arguments], 0.5 + 0.25 * call]
 
 
 def outcome(function: Any, inputs: list[Any], seed: int) -> list[Any]:

@@ -208,6 +208,31 @@ def test_unused_result_gets_no_gradient() -> None:
         assert x.grad.tolist() == [3.0, 3.0]
 
 
+def test_unused_result_spoils_no_gradient_where_its_own_is_infinite() -> None:
+    compiled = pullback.compile(lambda x: (x.log(), x * 2, x.exp()))
+    for _ in range(CALLS):
+        x = pullback.zeros(1, requires_grad=True)
+        _, double, power = compiled(x)
+        (double + power).backward()
+        assert x.grad.tolist() == [3.0]
+
+
+def test_results_with_nothing_in_common_have_a_backward_each() -> None:
+    compiled = pullback.compile(lambda x, y: (x.exp(), y.exp(), x - 3))
+    for _ in range(CALLS):
+        x, y = weights(2), weights(2)
+        one, other, difference = compiled(x, y)
+        one.sum().backward()
+        other.sum().backward()
+        assert_close(x.grad, x.exp())
+        assert_close(y.grad, y.exp())
+        difference.sum().backward()
+        difference.sum().backward()
+        assert_close(x.grad, x.exp() + 2)
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            other.sum().backward()
+
+
 def test_modes_are_told_apart() -> None:
     compiled = pullback.compile(lambda x: x * 2)
     x = weights(2)
@@ -620,8 +645,11 @@ def test_numbers_that_python_draws_are_drawn_each_time() -> None:
 
 def test_kinds_of_arguments_are_bounded() -> None:
     compiled = pullback.compile(lambda x, n: x.sum() * n)
-    for size in range(1, 40):
+    for size in range(1, 17):
         assert compiled(pullback.ones(size), size).item() == size * size
+    with pytest.warns(UserWarning, match="recompile_limit"):
+        compiled(pullback.ones(20), 20)
+    assert compiled(pullback.ones(21), 21).item() == 21 * 21
     assert len(compiled.kinds) <= 16
 
 

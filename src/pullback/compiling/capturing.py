@@ -19,6 +19,7 @@ from pullback.compiling.effects import watching_calls
 from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods
 from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionInput
+from pullback.compiling.numbers import Condition, TracedNumber
 from pullback.compiling.optimizer_updates import recording_updates
 from pullback.compiling.program import JointProgram, Number, Program, Value, values_in
 from pullback.compiling.recorder import Recorder, Stop
@@ -64,7 +65,7 @@ class Input:
 class Output:
     """A leaf of the result: a new tensor (`index` among the outputs), an input itself, or a plain value."""
 
-    __slots__ = ("index", "input", "is_number", "requires_grad", "same_as", "value", "window")
+    __slots__ = ("expression", "index", "input", "is_number", "requires_grad", "same_as", "value", "window")
 
     def __init__(self) -> None:
         self.index: int | None = None
@@ -72,6 +73,8 @@ class Output:
         self.is_number = False
         """Whether it is the value of a new tensor, as `.item()` gives it."""
         self.requires_grad = False
+        self.expression: Any = None
+        """Of a number that is computed from arguments."""
         self.value: Any = None
         self.same_as: int | None = None
         """The earlier leaf that this one is too."""
@@ -116,6 +119,11 @@ class Capture:
         """Places, among `inputs`, of those that get gradients."""
         self.reads_grads = False
         """Whether some code that ran asks for a `.grad`."""
+        self.scalars: list[tuple[Number | Value, Any]] = []
+        """Numbers, or arrays without dimensions, that follow the tensors among the inputs, with their expressions."""
+        self.conditions: list[Condition] = []
+        self.reads_numbers = False
+        """Whether Python may have used the value of a number that was to be an input."""
         self.state: Any = None
         """That of the random stream before the call."""
         self.is_freed = False
@@ -158,11 +166,12 @@ def can_record() -> bool:
 
 def capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any = None, *,
-    with_spots: bool = False,
+    with_spots: bool = False, free: frozenset[int] = frozenset(),
 ) -> Capture | None:  # fmt: skip
     """Call a function and record it; None if another recording goes on.
 
-    `code` is the function's, whose breaks are to be known; `with_spots` notes where in it each kernel was called.
+    `code` is the function's, whose breaks are to be known; `with_spots` notes where in it each kernel was called; `free` are
+    the places of numbers, among the leaves of the arguments, that are inputs (Note [Changing numbers]).
     """
     if not _recording_lock.acquire(blocking=False):
         return None
@@ -171,6 +180,7 @@ def capture(
     gc.disable()
     try:
         capturing = _Capturing(function, args, kwargs, code)
+        capturing.follow(free)
         capturing.recorder.spots = [] if with_spots else None
         return capturing.run()
     finally:
@@ -194,6 +204,14 @@ class _Capturing:
         self.recorder = Recorder(self.surroundings.storage | _storage_of_tensors(), code)
         if self.surroundings.problem is not None:
             self.recorder.stops.append(Stop(self.surroundings.problem, None))
+
+    def follow(self, places: frozenset[int]) -> None:
+        """Let numbers among the arguments tell what is computed with them."""
+        if places:
+            numbers = self.recorder.followed
+            leaves = [numbers.trace(v, [p]) if p in places else v for p, v in enumerate(self.leaves)]
+            self.args, self.kwargs = unflatten(self.structure, iter(leaves))
+            self.leaves = leaves
 
     def run(self) -> Capture:
         made, recorder = self.made, self.recorder
@@ -308,8 +326,12 @@ class _Capturing:
             if type(leaf) is ReadNumber and not self.recorder.stops:
                 output.index, output.is_number = len(made.program.outputs), True
                 made.program.outputs.append(next(value for given, value in self.recorder.numbers if given is leaf))
+            elif type(leaf) is TracedNumber:
+                output.expression = leaf._expression
             elif not isinstance(leaf, TensorBase):
                 output.value = leaf
+                if type(leaf) is str:
+                    self.recorder.followed.read()  # a number may stand in it
                 if not self._is_lasting(leaf):
                     self.recorder.stop(
                         f"the result holds an object ({type(leaf).__name__}), which a program cannot make"
@@ -485,15 +507,19 @@ class _Capturing:
         made.recorder = recorder
         program = made.program
         program.calls = recorder.program.calls
-        program.inputs = recorder.program.inputs
+        made.scalars = list(recorder.scalars.values())
+        made.conditions = recorder.followed.conditions
+        made.reads_numbers = recorder.followed.is_read
+        tensors = recorder.program.inputs[: len(made.inputs)]
+        program.inputs = [*tensors, *[number for number, _ in made.scalars], *made.gradient_values]
         program.writes = recorder.written_inputs()
         leaves: list[Any] = []
         flatten(made.result, leaves)
         for leaf in leaves:
             if isinstance(leaf, TensorBase):
                 leaf._array = plain(leaf._array)
-        if recorder.numbers:
-            leaves = [float(leaf) if type(leaf) is ReadNumber else leaf for leaf in leaves]
+        if any(type(leaf) is ReadNumber or type(leaf) is TracedNumber for leaf in leaves):
+            leaves = [float(leaf) if isinstance(leaf, float) else leaf for leaf in leaves]
             made.result = unflatten(made.structure, iter(leaves))
         for given in made.inputs:
             if given.tensor._grad is not None:
@@ -538,9 +564,9 @@ class _Capturing:
         used |= {g.grad_of.value for g in made.inputs if g.grad_of is not None and g.value in used}
         kept = [place for place, given in enumerate(made.inputs) if given.value in used or place in keep]
         new = {place: number for number, place in enumerate(kept)}
-        gradients = program.inputs[len(made.inputs) :]
+        others = program.inputs[len(made.inputs) :]
         made.inputs = [made.inputs[place] for place in kept]
-        program.inputs = [*[given.value for given in made.inputs], *gradients]
+        program.inputs = [*[given.value for given in made.inputs], *others]
         program.writes = [(new[place], value) for place, value in program.writes]
         made.versions = [(new[place], count) for place, count in made.versions]
         made.differentiable = [new[place] for place in made.differentiable]

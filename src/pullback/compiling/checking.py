@@ -24,7 +24,7 @@ class CompileDifference(AutogradError):
     """What `check=True` raises where a program gives something else than the function."""
 
 
-def run_checked(entry: Entry, former: Any, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
+def run_checked(entry: Entry, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
     """Call the function itself, and the program on copies of its inputs; raise where they differ."""
     tensors = entry.tensors_of(leaves)
     copies = [_copy(plain(tensor._array)) for tensor in tensors]
@@ -32,7 +32,7 @@ def run_checked(entry: Entry, former: Any, leaves: Sequence[Any], args: Any, kwa
     made = capture(entry.function, args, kwargs)
     if made is None:
         return entry.function(*args, **kwargs)
-    _check_recording(made, former)
+    _check_recording(made, entry.recorded_as)
     after = default_generator.get_state()
     try:
         _check_values(entry, made, copies, state)

@@ -16,7 +16,7 @@ import functools
 import inspect
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -36,6 +36,7 @@ from pullback.environment import are_deterministic_algorithms_enabled
 from pullback.errors import AutogradError
 from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.module_hooks import GlobalHooks
 from pullback.progress import waiting
@@ -43,6 +44,8 @@ from pullback.tensor.tensor import TensorBase
 
 ATTEMPTS = 6
 """How often one kind of arguments is recorded before the function runs eagerly for it."""
+ENTRIES = 4
+"""How many programs one kind of arguments has, for different surroundings and conditions on numbers."""
 KINDS = 16
 """How many kinds of arguments get programs; others run eagerly."""
 
@@ -79,10 +82,12 @@ class CompileError(AutogradError):
 class Kind:
     """What is known of calls with arguments of one kind."""
 
-    def __init__(self) -> None:
-        self.entry: Entry | None = None
-        self.former: Any = None
-        """The fingerprint of the last recording."""
+    def __init__(self, free: frozenset[int]) -> None:
+        self.free = free
+        """Where numbers stand, among the leaves of the arguments, that are inputs."""
+        self.entries: list[Entry] = []
+        self.former: list[Any] = []
+        """The fingerprints of the last recordings."""
         self.attempts = 0
         self.stops: list[Stop] = []
         self.is_eager = False
@@ -94,14 +99,21 @@ class CompiledFunction:
     is_differentiated_twice = False
     """Whether the gradients of what it gives are surely differentiated again."""
 
-    def __init__(self, function: Callable[..., Any], *, fullgraph: bool = False, check: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, fullgraph: bool = False, check: bool = False, dynamic: bool | None = None
+    ) -> None:
         self.function = function
         self.fullgraph = fullgraph
         self.check = check
+        self.dynamic = False if check else dynamic
+        self._shapes = CallShapes(self.dynamic)
         self.kinds: dict[Any, Kind] = {}
         self.runs = 0
         self.segments: Segments | None = None
         """What runs instead where the function was cut."""
+        self._told = False
+        self._stopped = 0
+        """How many recordings were stopped."""
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
         _all.add(self)
@@ -110,13 +122,15 @@ class CompiledFunction:
         """Forget the programs: the next calls are recorded anew."""
         self.kinds = {}
         self.segments = None
+        self._shapes = CallShapes(self.dynamic)
 
     def followed_by_compile(self) -> tuple[Any, ...]:
         """What a function that calls this one can reach through it."""
         return (self.function,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
-        return CompiledFunction(copy.deepcopy(self.function, memo), fullgraph=self.fullgraph, check=self.check)
+        function = copy.deepcopy(self.function, memo)
+        return CompiledFunction(function, fullgraph=self.fullgraph, check=self.check, dynamic=self.dynamic)
 
     def __reduce__(self) -> Any:
         function = self.function
@@ -135,22 +149,18 @@ class CompiledFunction:
         try:
             key = self._key(args, kwargs, leaves)
             kind = self.kinds.get(key)
+            if kind is None and key is not None:
+                kind = self._new_kind(key, args, kwargs, leaves)
         except TypeError:  # an argument that is not hashable
             return self.function(*args, **kwargs)
-        if key is None:
+        if kind is None or kind.is_eager:
             return self.function(*args, **kwargs)
-        if kind is None:
-            if len(self.kinds) >= KINDS:
-                return self.function(*args, **kwargs)
-            kind = self.kinds.setdefault(key, Kind())
-        if kind.is_eager:
-            return self.function(*args, **kwargs)
-        entry = kind.entry
-        if entry is not None and entry.fits(leaves):
-            self.runs += 1
-            if self.check:
-                return run_checked(entry, kind.former, leaves, args, kwargs)
-            return entry.run(leaves, args, kwargs)
+        for entry in kind.entries:
+            if entry.fits(leaves):
+                self.runs += 1
+                if self.check:
+                    return run_checked(entry, leaves, args, kwargs)
+                return entry.run(leaves, args, kwargs)
         if current_recorder() is not None:
             return self.function(*args, **kwargs)
         with waiting(f"compiling {_told_name(self.function)}"):
@@ -165,6 +175,7 @@ class CompiledFunction:
             if modes is None:
                 return None
         parts: list[Any] = [structure, modes, default_float(), are_deterministic_algorithms_enabled()]
+        free = self._shapes.free.get(structure, _NONE)
         seen: dict[int, int] = {}
         for place, leaf in enumerate(leaves):
             if isinstance(leaf, TensorBase):
@@ -174,40 +185,68 @@ class CompiledFunction:
                 is_inference = extra is not None and extra.inference
                 form = (array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf), is_inference)
                 parts.append(form)
+            elif place in free and type(leaf) is float:
+                parts.append(float)
             elif isinstance(leaf, (int, float, complex, str, bytes, type(None))):
                 parts.append((type(leaf), repr(leaf) if isinstance(leaf, (float, complex)) else leaf))
             else:
                 parts.append((type(leaf), id(leaf)))
         return tuple(parts)
 
+    def _new_kind(self, key: Any, args: Any, kwargs: Any, leaves: list[Any]) -> Kind | None:
+        """What is to be known of calls that were not seen before; None where there are too many kinds of them."""
+        with self._lock:
+            if self._shapes.learn(key, leaves, self._open_places(args, kwargs)):
+                self.kinds = {known: kind for known, kind in self.kinds.items() if known[0] != key[0]}
+                key = self._key(args, kwargs, leaves := [])
+            if len(self.kinds) < KINDS:
+                return self.kinds.setdefault(key, Kind(self._shapes.free.get(key[0], _NONE)))
+        if not self._told:
+            self._told = True
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            warn_user(
+                f"torch.compile hit recompile_limit ({KINDS}): {name} was called with more kinds of arguments than that "
+                "(shapes, strides, dtypes, whole numbers, texts, objects), and runs eagerly for further ones. Pad to a few "
+                "sizes, or keep what changes out of the arguments."
+            )
+        return None
+
+    def _open_places(self, args: Any, kwargs: Any) -> list[int]:
+        """Where, among the leaves, arguments stand that are numbers themselves and not parts of a container."""
+        return open_places((*args, *kwargs.values()))
+
     def _record(self, kind: Kind, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         text = text_of(self.function)
-        made = capture(self.function, args, kwargs, None if text is None else text.__code__)
+        made = capture(self.function, args, kwargs, None if text is None else text.__code__, free=kind.free)
         if made is None:
             return self.function(*args, **kwargs)
         result = made.result
         kind.attempts += 1
-        kind.entry = None
-        if made.stops:
+        if kind.free and (made.reads_numbers or (made.stops and self.fullgraph)):
+            with self._lock:
+                self._shapes.fix(flatten((args, kwargs), []), kind.free)
+        elif made.stops:
             kind.stops = made.stops
-            kind.former = None
             if self.fullgraph:
                 raise _not_one_program(made.stops)
-            if text is not None and kind.attempts > 1:  # the first call may differ from all others
+            self._stopped += 1
+            if text is not None and self._stopped > 1:  # the first call may differ from all others
                 self.cut(text, made)
         else:
             now = fingerprint(made)
             builder = build_exactly if are_deterministic_algorithms_enabled() else build
-            entry = Entry(made, self.function, builder if now == kind.former else replay)
+            is_known = now in kind.former
+            entry = Entry(made, self.function, builder if is_known else replay)
             if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
                 kind.is_eager = True
                 kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
             else:
                 result = entry.result_of(made, leaves, args, kwargs)
-            if now == kind.former:
-                kind.entry = entry
+            if is_known:
+                entry.recorded_as = now
+                kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
                 kind.attempts = 0
-            kind.former = now
+            kind.former = [now, *kind.former[: ENTRIES - 1]]
         if result is made.result:
             release_traced()
         made.release()
@@ -224,14 +263,66 @@ class CompiledFunction:
                 self.segments = Segments(self, text, made)
 
 
+class CallShapes:
+    """Which numbers among the arguments of a function change. See Note [Changing numbers]."""
+
+    def __init__(self, dynamic: bool | None) -> None:
+        self._dynamic = dynamic
+        self.free: dict[Any, frozenset[int]] = {}
+        """By the structure of the arguments: the places of numbers that are inputs."""
+        self._fixed: dict[Any, frozenset[int]] = {}
+        self._first: dict[Any, list[Any]] = {}
+        """By what else tells calls apart: the leaves of the first such call."""
+
+    def learn(self, key: Any, leaves: list[Any], places: Sequence[int]) -> bool:
+        """See a call of a new kind; whether a number became an input by it."""
+        structure = key[0]
+        closed = self._fixed.get(structure, _NONE) | self.free.get(structure, _NONE)
+        places = [place for place in places if type(leaves[place]) is float and place not in closed]
+        if self._dynamic is False or not places:
+            return False
+        rest = tuple([part for number, part in enumerate(key) if number - _HEAD not in places])
+        first = self._first.setdefault(rest, leaves)
+        if self._dynamic is None:
+            places = [place for place in places if repr(first[place]) != repr(leaves[place])]
+        if places:
+            self.free[structure] = self.free.get(structure, _NONE) | frozenset(places)
+        return bool(places)
+
+    def fix(self, structure: Any, places: frozenset[int]) -> None:
+        """Tell calls apart by the values of these numbers again, for good."""
+        self.free.pop(structure, None)
+        self._fixed[structure] = self._fixed.get(structure, _NONE) | places
+
+
+_NONE: frozenset[int] = frozenset()
+_HEAD = 4
+"""How many parts of a key stand before those of the leaves."""
+
+
+def open_places(values: Sequence[Any]) -> list[int]:
+    """The places, among the leaves of the values, of those that are floats themselves."""
+    found, count = [], 0
+    for value in values:
+        if type(value) is float:
+            found.append(count)
+        leaves: list[Any] = []
+        flatten(value, leaves)
+        count += len(leaves)
+    return found
+
+
 class Piece(CompiledFunction):
     """What lies between two breaks of a function."""
 
     def __init__(self, function: Any, lines: tuple[int, int], whole: Segments) -> None:
-        super().__init__(function, check=whole.owner.check)
+        super().__init__(function, check=whole.owner.check, dynamic=whole.owner.dynamic)
         self.lines = lines
         self.is_differentiated_twice = whole.differentiates_twice
         self._whole = whole
+
+    def _open_places(self, args: Any, kwargs: Any) -> list[int]:
+        return open_places(list(args[0].values()))
 
     def cut(self, text: FunctionType, made: Capture) -> None:
         """Cut the whole function anew."""
@@ -296,7 +387,7 @@ class Segments:
             if len(self._callees) >= CALLEES:
                 return function
             called = function.__call__ if isinstance(function, Module) else function
-            compiled = CompiledFunction(called, check=self.owner.check)
+            compiled = CompiledFunction(called, check=self.owner.check, dynamic=self.owner.dynamic)
             compiled.is_differentiated_twice = self.differentiates_twice
             known = self._callees[key] = (compiled, function)
         return known[0]

@@ -78,15 +78,19 @@ def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterat
             return
         if argument in _BY_NAME and kind_of(frame.f_code) != _OWN:
             recorder.reads_any_name = True
-        if recorder.numbers and _reads_numbers(argument):
-            recorder.use_number()
         changes = getattr(argument, "__name__", "") in CHANGING and is_held(getattr(argument, "__self__", None))
-        if _is_pure(argument) and not changes:
+        reads = _reads_numbers(argument)
+        if _is_pure(argument) and not changes and not reads:
             return
         asking: FrameType | None = frame
         while asking is not None and kind_of(asking.f_code) == _LIBRARYS:
             asking = asking.f_back
-        if asking is not None and kind_of(asking.f_code) == _USERS:
+        if asking is None or kind_of(asking.f_code) != _USERS:
+            return
+        if reads:
+            recorder.use_number()
+            recorder.followed.read()
+        if changes or not _is_pure(argument):
             sys.setprofile(None)
             recorder.stop(f"{getattr(argument, '__name__', argument)}() is called, which may do more than compute")
             sys.setprofile(watch)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pullback.backend.array_module import memory_bounds, ndarray
 from pullback.backend.random import default_generator
 from pullback.backend.traced_array import TracedArray, plain
+from pullback.compiling.absent_gradients import without
 from pullback.compiling.backend import simplify, split
 from pullback.compiling.capturing import Capture, Input, hooks_of
 from pullback.compiling.nodes import CompiledFunctionBackward
+from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
-from pullback.compiling.program import Program, Runner, Value, replay, values_in
+from pullback.compiling.program import Program, Runner, Value, replay
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.input_metadata import InputMetadata
@@ -21,8 +23,19 @@ from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import new_tensor
 
 
+class Backward(NamedTuple):
+    """A runner of a backward program, and what it is given: places of what was kept, and gradients."""
+
+    run: Runner
+    kept: Sequence[int]
+    gradients: Sequence[tuple[int, Value]]
+
+
 class Entry:
     """What was recorded, built. `run` gives what the function gives; `fits` says whether that is still so."""
+
+    recorded_as: Any = None
+    """The fingerprint of the recording."""
 
     def __init__(
         self, made: Capture, function: Callable[..., Any], build: Callable[[Program], Runner] = replay
@@ -39,6 +52,8 @@ class Entry:
         self.differentiable = made.differentiable
         self.gradient_values = made.gradient_values
         self.shown = made.shown
+        self.scalars = made.scalars
+        self.conditions = made.conditions
         self.calls = len(made.program.calls)
         self.values = [given.value for given in made.inputs]
         self.places = [given.place for given in made.inputs]
@@ -61,8 +76,8 @@ class Entry:
             joint = made.joint()
             joint.program = simplify(joint.program)
             self.forward_program, self.backward_program, self.kept = split(joint)
-            self.run_backward = self.build(self.backward_program)
-            self.asked_by = _dependencies(self.backward_program, self.gradient_values)
+            everything = range(len(self.gradient_values))
+            self._backwards = {(True,) * len(everything): self._backward(self.backward_program, everything)}
             inputs = {value: place for place, value in enumerate(self.values)}
             kept = self.forward_program.outputs[self.shown :]
             self.kept_inputs = [inputs[value] for value in kept if value in inputs]
@@ -77,12 +92,33 @@ class Entry:
             self.kept = 0
         self.run_forward = self.build(self.forward_program)
 
+    def backward_of(self, grads: Sequence[Any]) -> Backward:
+        """The backward for those gradients that are not None."""
+        there = tuple([grad is not None for grad in grads])
+        found = self._backwards.get(there)
+        if found is None:
+            assert self.backward_program is not None
+            absent = {value for value, is_there in zip(self.gradient_values, there, strict=True) if not is_there}
+            program = without(self.backward_program, absent, set(self.gradient_values))
+            found = self._backwards[there] = self._backward(
+                program, [n for n, is_there in enumerate(there) if is_there]
+            )
+        return found
+
+    def _backward(self, program: Program, there: Sequence[int]) -> Backward:
+        assert self.backward_program is not None
+        places = {value: place for place, value in enumerate(self.backward_program.inputs[: self.kept])}
+        kept = [places[value] for value in program.inputs if value in places]
+        gradients = [(n, self.gradient_values[n]) for n in there if self.gradient_values[n] in program.inputs]
+        program.inputs = [self.backward_program.inputs[place] for place in kept] + [value for _, value in gradients]
+        return Backward(self.build(program), kept, gradients)
+
     # Whether it fits.
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether the tensors beside the arguments, and all else that was in reach, are as they were."""
         assert self.surroundings is not None
-        if not self.surroundings.is_as_it_was():
+        if not self.surroundings.is_as_it_was() or not all(c.holds(leaves) for c in self.conditions):
             return False
         arrays = self._arrays
         for number, given in enumerate(self.inputs):
@@ -119,7 +155,7 @@ class Entry:
                 arrays[number] = plain(array)
         state = default_generator.get_state() if self.draws else None
         try:
-            outputs = self.run_forward(arrays)
+            outputs = self.run_forward([*arrays, *[evaluate(e, leaves) for _, e in self.scalars]])
         except Exception:
             if state is not None:
                 default_generator.set_state(state)
@@ -129,22 +165,23 @@ class Entry:
         for place, count in self.versions:
             for _ in range(count):
                 bump_version(tensors[place])
-        return self._finish(outputs, tensors, args, kwargs, state)
+        return self._finish(outputs, tensors, leaves, _Again(self, args, kwargs, state))
 
     def result_of(self, made: Capture, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """What the call gives that was recorded: its own result if something that backward needs was written over."""
         values = self.forward_program.outputs
-        outputs = [None if value is None else made.array_of(value) for value in values]
+        numbers: dict[Any, Any] = {number: evaluate(e, leaves) for number, e in self.scalars}
+        outputs = [numbers[v] if v in numbers else None if v is None else made.array_of(v) for v in values]
         if any(array is None and value is not None for array, value in zip(outputs, values, strict=True)):
             return made.result
         tensors = self.tensors_of(leaves)
-        return self._finish(outputs, tensors, args, kwargs, made.state)
+        return self._finish(outputs, tensors, leaves, _Again(self, args, kwargs, made.state))
 
-    def _finish(self, outputs: list[Any], tensors: list[Any], args: Any, kwargs: Any, state: Any) -> Any:
+    def _finish(self, outputs: list[Any], tensors: list[Any], leaves: Sequence[Any], again: _Again) -> Any:
         """Tensors for what was computed, with their node, in the structure of the result."""
         made: list[Any] = [None if array is None else new_tensor(array) for array in outputs[: self.shown]]
         if self.gradient_values or self.is_freed:
-            self._attach(made, outputs[self.shown :], tensors, _Again(self, args, kwargs, state))
+            self._attach(made, outputs[self.shown :], tensors, again)
         if process.changed and switches.inference_mode:
             for tensor in made:
                 if tensor is not None:
@@ -153,7 +190,12 @@ class Entry:
             tensors[grad.input]._grad = None if grad.index is None else made[grad.index]
         results: list[Any] = []
         for output in self.outputs:
-            results.append(self._leaf(output, made, tensors) if output.same_as is None else results[output.same_as])
+            if output.same_as is not None:
+                results.append(results[output.same_as])
+            elif output.expression is not None:
+                results.append(evaluate(output.expression, leaves))
+            else:
+                results.append(self._leaf(output, made, tensors))
         return results[0] if self.structure is None else unflatten(self.structure, iter(results))
 
     def _leaf(self, output: Any, made: list[Any], tensors: list[Any]) -> Any:
@@ -182,8 +224,7 @@ class Entry:
         if self.is_freed:
             node.release_saved_tensors()
             return
-        node.kept, node.run, node.gradients = kept, self.run_backward, self.gradient_values
-        node.asked_by = self.asked_by
+        node.kept, node.entry = kept, self
         saved = [tensors[place] for place in self.kept_inputs] + [_watched(made[place]) for place in self.kept_outputs]
         node.versions = [(tensor, tensor._version) for tensor in saved if not tensor.is_inference()]
         if self.is_pure:
@@ -196,17 +237,6 @@ def _tensor_of(given: Input, leaves: Sequence[Any]) -> Any:
     if given.place is not None:
         return leaves[given.place]
     return given.tensor if given.grad_of is None else _tensor_of(given.grad_of, leaves)._grad
-
-
-def _dependencies(backward: Program, gradients: Sequence[Value]) -> list[frozenset[int]]:
-    """For each gradient that goes out, the numbers of the gradients that come in on which it depends."""
-    reached: dict[Any, frozenset[int]] = {value: frozenset([number]) for number, value in enumerate(gradients)}
-    nothing: frozenset[int] = frozenset()
-    for call in backward.calls:
-        found = nothing.union(*[reached.get(value, nothing) for value in values_in((call.arguments, call.options))])
-        for result in call.results:
-            reached[result] = found
-    return [reached.get(value, nothing) for value in backward.outputs]
 
 
 def _watched(tensor: Any) -> Any:

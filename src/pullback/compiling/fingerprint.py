@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.compiling.capturing import Capture, Input
+from pullback.compiling.numbers import key_of
 from pullback.compiling.program import Number, Value
 
 
@@ -44,6 +45,8 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
         [(grad.input, grad.index) for grad in made.grads],
         [_where(given, made.inputs) for given in made.inputs],
         made.differentiable, made.versions, made.is_freed, made.shown,
+        [key_of(expression) for _, expression in made.scalars],
+        [(key_of(condition.expression), condition.outcome) for condition in made.conditions],
     )  # fmt: skip
     return (calls, ends, constants)
 
@@ -65,5 +68,5 @@ def _plain(value: Any) -> Any:
 def _described(output: Any) -> Any:
     return (
         output.index, output.is_number, output.input, output.same_as, output.window, output.requires_grad,
-        _plain(output.value),
+        _plain(output.value), key_of(output.expression),
     )  # fmt: skip

@@ -21,6 +21,8 @@ from typing import Any
 
 from pullback import kernels
 from pullback.backend import array_module
+from pullback.backend import dtype as dtypes
+from pullback.compiling.numbers import TracedNumber
 from pullback.compiling.recorder import Recorder
 from pullback.facts import fact_of, names_with
 from pullback.kernels.arithmetic import add
@@ -85,6 +87,7 @@ def _put_in_place() -> None:
             if module is not None and _is_searched(name):
                 _wrap_names(vars(module))
         sys.meta_path.insert(0, _finder)
+        _replace(vars(dtypes), "number_as", _following(dtypes.number_as))
         for module in (kernels, array_formulas):
             _replace(vars(module), "__getattr__", _finding(vars(module), module.__getattr__))
 
@@ -224,6 +227,18 @@ def _kernel(kernel: Any, name: str, title: str) -> Callable[..., Any]:
     recorded.__name__ = name
     recorded.__wrapped__ = kernel  # type: ignore[attr-defined]  # as functools.wraps does
     return recorded
+
+
+def _following(number_as: Any) -> Any:
+    """A number becomes an operand: see Note [Changing numbers]."""
+
+    def followed(value: Any, dtype: Any) -> Any:
+        recorder = _recording.recorder
+        if type(value) is not TracedNumber or recorder is None or not recorder.is_open() or dtype.kind != "f":
+            return number_as(value, dtype)
+        return recorder.scalar_array(value, dtype)
+
+    return followed
 
 
 def _declining(function: Any, name: str) -> Any:

@@ -18,47 +18,55 @@ class CompiledFunctionBackward(Node):
 
     __slots__ = ("__dict__",)
     kept: list[Any] | None = None
+    """What the forward left; None in the place of what a pass that did not retain the graph has used."""
     versions: Sequence[tuple[Any, int]] = ()
     """Tensors whose memory is kept, with the version that they had."""
-    run: Any = None
-    gradients: Sequence[Any] = ()
-    """The Values of the gradients that come in."""
-    asked_by: Sequence[frozenset[int]] = ()
-    """For each gradient that goes out, the gradients on which it depends: without any of these there is none."""
+    entry: Any = None
+    """Has the runners: `backward_of` gives one for the gradients that come in."""
+    used: Sequence[int] = ()
+    """The places in `kept` that the last pass read."""
     again: Callable[..., Any] | None = None
     """Runs the function eagerly and gives the gradients of its inputs, recorded."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.kept is None:
+        kept = self.kept
+        if kept is None:
             raise graph_freed(self.name())
         for tensor, version in self.versions:
             if tensor._version != version:
                 raise stale(tensor, version, self)
-        given = [_prepared(grad, value) for grad, value in zip(grads, self.gradients, strict=True)]
-        results: Sequence[Any] = self.run([*self.kept, *given])
-        if any(grad is None for grad in grads):
-            there = {number for number, grad in enumerate(grads) if grad is not None}
-            return [grad if there & asked else None for grad, asked in zip(results, self.asked_by, strict=True)]
+        backward = self.entry.backward_of(grads)
+        given = [kept[place] for place in backward.kept]
+        if any(array is None for array in given):
+            raise graph_freed(self.name())
+        self.used = backward.kept
+        given += [_prepared(grads[place], value) for place, value in backward.gradients]
+        results: Sequence[Any] = backward.run(given)
         return results
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if self.kept is None:
+        if self.kept is None or (self.kept and all(array is None for array in self.kept)):
             raise graph_freed(self.name())
+        self.used = range(len(self.kept))
         if self.again is None:
             raise RuntimeError(
                 "torch.compile does not currently support double backward of a function that writes to tensors or draws "
                 "random numbers: its forward would have to run again. Call the function itself where create_graph=True."
             )
         filled = [
-            new_tensor(_prepared(None, v)) if g is None else g for g, v in zip(grads, self.gradients, strict=True)
+            new_tensor(_prepared(None, value)) if grad is None else grad
+            for grad, value in zip(grads, self.entry.gradient_values, strict=True)
         ]
         results: Sequence[Any] = self.again(filled)
         return results
 
     def release_saved_tensors(self) -> None:
-        self.released = True
-        self.kept = self.again = None
-        self.versions = ()
+        if self.kept is None or len(self.used) == len(self.kept) > 0:
+            self.released = True
+            self.kept = self.again = None
+            self.versions = ()
+            return
+        self.kept = [None if place in self.used else array for place, array in enumerate(self.kept)]
 
 
 def _prepared(grad: Any, value: Any) -> Any:

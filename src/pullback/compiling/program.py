@@ -136,7 +136,7 @@ def _values_of(program: Program) -> Iterator[Value]:
             if type(value) is Value:
                 yield value
     for output in program.outputs:
-        if output is not None:
+        if type(output) is Value:
             yield output
     for _, value in program.writes:
         yield value

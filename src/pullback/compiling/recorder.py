@@ -22,7 +22,8 @@ from typing import Any
 from pullback.backend.array_module import as_array, memory_bounds, storage_of
 from pullback.backend.traced_array import ReadNumber, TracedArray, plain, traced
 from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
-from pullback.compiling.program import Call, Program, Value
+from pullback.compiling.numbers import Numbers, TracedNumber, key_of
+from pullback.compiling.program import Call, Number, Program, Value
 from pullback.compiling.segments import spot_of
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
@@ -82,6 +83,11 @@ class Recorder:
         """Python numbers that `.item()` gave, with the Values that they are of."""
         self._readings: list[tuple[Stop, tuple[int, int] | None]] = []
         """Where they were got, as long as nobody computed with them."""
+        self.followed = Numbers()
+        """Numbers among the arguments that change. See Note [Changing numbers]."""
+        self.scalars: dict[Any, tuple[Number | Value, Any]] = {}
+        """What kernels got of these: inputs of the program, with the expressions that they are, by those."""
+        self._scalar_arrays: dict[Any, Any] = {}
         self.names: set[str] = set()
         """Names that the user's code reads, as far as it ran."""
         self.own_names = {"training"}
@@ -105,7 +111,7 @@ class Recorder:
 
     def close(self) -> None:
         """End the recording: traced arrays are arrays like others from now on."""
-        self._open = False
+        self._open = self.followed.is_open = False
         self._kept.clear()
 
     def stop(self, reason: str) -> None:
@@ -241,6 +247,7 @@ class Recorder:
             self.stop("a tensor is read that is reached in a way that cannot be followed")
         if self._readings:
             self.use_number()  # the array may have been made of it
+        self.followed.read()
         array = plain(array)
         value = value_of(array, laid_out(array, array.shape, array.strides, array.dtype))
         if not self._add_block(Block(array, value)):
@@ -250,8 +257,9 @@ class Recorder:
     def write(self, target: Any, source: Any) -> None:
         """Write `source`, an array or a number, to the memory of `target`."""
         region = plain(target)
-        made = plain(source)
-        value = self.read(source) if hasattr(source, "dtype") and getattr(source, "shape", None) is not None else source
+        made = _plain(source)
+        is_array = hasattr(source, "dtype") and getattr(source, "shape", None) is not None
+        value = self.read(source) if is_array else self._described(source)
         block = self._block_of(region) if region.size else None
         if block is None and region.size:
             self._constant(region)
@@ -439,7 +447,29 @@ class Recorder:
             return self.read(given)
         if kind is ReadNumber:
             self.use_number()
+        elif kind is TracedNumber:
+            return self._scalar(given)
+        elif kind is complex or isinstance(given, _generic):
+            self.followed.read()  # it may have been made of one that is followed
         return given
+
+    def _scalar(self, number: TracedNumber) -> Number:
+        expression = number._expression
+        made: Any = self.scalars.setdefault(key_of(expression), (Number(float), expression))[0]
+        return made  # under this key stand Numbers
+
+    def scalar_array(self, number: TracedNumber, dtype: Any) -> Any:
+        """A number as an operand of a dtype: an array without dimensions, which is an input of the program."""
+        expression = (_as_array, number._expression, dtype)
+        key = key_of(expression)
+        known = self._scalar_arrays.get(key)
+        if known is None:
+            array = _as_array(float.__float__(number), dtype)
+            value = value_of(array)
+            self._add_block(Block(array, value))
+            self.scalars[key] = (value, expression)
+            known = self._scalar_arrays[key] = traced(array, self)
+        return known
 
     def _add_call(
         self, name: str, function: Any, arguments: Any, options: Any, results: list[Value], *, is_view: bool = False,
@@ -493,10 +523,23 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, _ndarray)
 
 
+def _as_array(number: float, dtype: Any) -> Any:
+    return laid_out(dtype.type(number), (), None, dtype)
+
+
 _ndarray: Any = TracedArray.__mro__[1]
+_generic: Any = type(_ndarray((1,), dtype="f8")[0]).__mro__[-3]
 
 
 def _plain(value: Any) -> Any:
+    """Arguments with plain arrays and numbers."""
+    kind = type(value)
+    if kind is TracedNumber:
+        return float.__float__(value)
+    if kind is tuple or kind is list:
+        return kind([_plain(part) for part in value])
+    if kind is dict:
+        return {key: _plain(part) for key, part in value.items()}
     return plain(value)
 
 
