@@ -22,6 +22,7 @@ from typing import Any
 from pullback import kernels
 from pullback.backend import array_module
 from pullback.backend import dtype as dtypes
+from pullback.backend.traced_array import plain
 from pullback.compiling.numbers import TracedNumber
 from pullback.compiling.recorder import Recorder
 from pullback.facts import fact_of, names_with
@@ -309,7 +310,7 @@ def _stopping(method: Any, name: str) -> Any:
         recorder = _recording.recorder
         if recorder is not None and recorder.is_open():
             recorder.stop(f"Tensor.{name}() is called")
-        return method(self, *args, **kwargs)
+        return plain(method(self, *args, **kwargs))
 
     stopping._stops = True  # type: ignore[attr-defined]  # so that it is not wrapped twice
     stopping.__name__ = name
