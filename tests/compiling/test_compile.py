@@ -509,7 +509,7 @@ def test_value_of_the_loss_may_be_the_result() -> None:
 NUMBERS: list[Any] = [
     lambda x: x * x.sum().item(), lambda x: (x, x.sum().item() + 1), lambda x: f"{x.sum().item()}", lambda x: x.sum().item() > 1,
     lambda x: math.exp(x.sum().item()), lambda x: [x.sum().item()][0] * 2, lambda x: round(x.sum().item()),
-    lambda x: max(x.sum().item(), 1.0),
+    lambda x: max(x.sum().item(), 1.0), lambda x: "%.1f" % x.sum().item(),  # noqa: UP031  # what is tested
 ]  # fmt: skip
 
 

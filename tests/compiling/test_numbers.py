@@ -59,6 +59,7 @@ def test_number_that_changes_is_an_input_of_one_program(function: Any) -> None:
 READ: list[Any] = [
     lambda x, a: x * math.sqrt(a), lambda x, a: (x * a, f"{a:.2f}"), lambda x, a: x * int(a * 10), lambda x, a: x * round(a, 1),
     lambda x, a: x * [1.0, 2.0][hash(a) % 2], lambda x, a: x * float(a),
+    lambda x, a: x * len("%.3f" % a + "%.1f" % (a * 20)),  # noqa: UP031  # it reads the number without asking
 ]  # fmt: skip
 
 
@@ -139,7 +140,7 @@ FLAG = True
 def test_expression_is_computed_anew_and_conditions_hold_or_not() -> None:
     numbers = Numbers()
     a = numbers.trace(2.0, [0])
-    made = 1 - a * a
+    made: Any = 1 - a * a
     assert made == -3.0
     assert evaluate(made._expression, [3.0]) == -8.0
     assert numbers.conditions[0].holds([2.0])

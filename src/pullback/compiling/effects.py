@@ -116,7 +116,12 @@ def _note_names(recorder: Recorder, code: CodeType, is_own: bool) -> None:
             recorder.own_names.update(names)
     else:
         recorder.names.update(names)
-        recorder.names.update(text for text in code.co_consts if type(text) is str)
+        texts = [text for text in code.co_consts if type(text) is str]
+        recorder.names.update(texts)
+        if any("%" in text for text in texts):  # `"%f" % number` does not ask the number
+            recorder.formats_numbers = True
+            recorder.followed.read()
+            recorder.use_number()
         recorder.reads_any_name |= "__dict__" in names or "attrgetter" in names or "__getattr__" in names
 
 

@@ -83,6 +83,8 @@ class Recorder:
         """Python numbers that `.item()` gave, with the Values that they are of."""
         self._readings: list[tuple[Stop, tuple[int, int] | None]] = []
         """Where they were got, as long as nobody computed with them."""
+        self.formats_numbers = False
+        """Whether code ran that may make texts of numbers without asking them."""
         self.followed = Numbers()
         """Numbers among the arguments that change. See Note [Changing numbers]."""
         self.scalars: dict[Any, tuple[Number | Value, Any]] = {}
@@ -303,7 +305,7 @@ class Recorder:
     def give_number(self, array: Any, number: Any) -> None:
         """Note that Python gets the one value of an array: if the function returns it and does nothing else, that is all."""
         stop = Stop("the value of a tensor is read by .item()", source_line() or calling_line())
-        if self.stops:
+        if self.stops or self.formats_numbers:
             self._stop_at(stop, self._spot())
         else:
             self.numbers.append((number, self.read(array)))
