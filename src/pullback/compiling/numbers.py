@@ -19,17 +19,6 @@ Expression = Any
 """An argument (its place among the leaves, in a list of one), a plain number, or (function, expressions ...)."""
 
 
-class TracedNumber(float):
-    """See Note [Changing numbers]."""
-
-    __slots__ = ("_expression", "_numbers")
-    _expression: Expression
-    _numbers: Numbers
-
-    def _value(self) -> float:
-        return float.__float__(self)
-
-
 class Condition:
     """A comparison that Python made, and how it came out."""
 
@@ -97,7 +86,7 @@ def _plain(value: Any) -> Any:
     return float.__float__(value) if type(value) is TracedNumber else value
 
 
-def _computing(function: Callable[..., Any], *, is_reflected: bool = False) -> Callable[..., Any]:
+def _computing(function: Callable[..., Any], *, is_reflected: bool = False) -> Any:
     def method(self: TracedNumber, *others: Any) -> Any:
         numbers = self._numbers
         given = (*others, self) if is_reflected else (self, *others)
@@ -118,7 +107,7 @@ def _computing(function: Callable[..., Any], *, is_reflected: bool = False) -> C
     return method
 
 
-def _comparing(function: Callable[..., Any]) -> Callable[..., Any]:
+def _comparing(function: Callable[..., Any]) -> Any:
     def method(self: TracedNumber, *others: Any) -> Any:
         numbers = self._numbers
         expressions = [expression_of(value) for value in (self, *others)]
@@ -144,15 +133,32 @@ def _reading(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in "add sub mul truediv floordiv mod pow".split():
-    _function = getattr(operator, _name)
-    setattr(TracedNumber, f"__{_name}__", _computing(_function))
-    setattr(TracedNumber, f"__r{_name}__", _computing(_function, is_reflected=True))
-for _name in "neg pos abs".split():
-    setattr(TracedNumber, f"__{_name}__", _computing(getattr(operator, _name)))
-for _name in "lt le eq ne gt ge".split():
-    setattr(TracedNumber, f"__{_name}__", _comparing(getattr(operator, _name)))
-TracedNumber.__bool__ = _comparing(operator.truth)  # type: ignore[method-assign]  # as the others
+class TracedNumber(float):
+    """See Note [Changing numbers]."""
+
+    __slots__ = ("_expression", "_numbers")
+    _expression: Expression
+    _numbers: Numbers
+
+    __add__, __radd__ = _computing(operator.add), _computing(operator.add, is_reflected=True)
+    __sub__, __rsub__ = _computing(operator.sub), _computing(operator.sub, is_reflected=True)
+    __mul__, __rmul__ = _computing(operator.mul), _computing(operator.mul, is_reflected=True)
+    __truediv__, __rtruediv__ = _computing(operator.truediv), _computing(operator.truediv, is_reflected=True)
+    __floordiv__, __rfloordiv__ = _computing(operator.floordiv), _computing(operator.floordiv, is_reflected=True)
+    __mod__, __rmod__ = _computing(operator.mod), _computing(operator.mod, is_reflected=True)
+    __pow__, __rpow__ = _computing(operator.pow), _computing(operator.pow, is_reflected=True)
+    __neg__ = _computing(operator.neg)
+    __pos__ = _computing(operator.pos)
+    __abs__ = _computing(operator.abs)
+    __lt__ = _comparing(operator.lt)
+    __le__ = _comparing(operator.le)
+    __gt__ = _comparing(operator.gt)
+    __ge__ = _comparing(operator.ge)
+    __eq__ = _comparing(operator.eq)
+    __ne__ = _comparing(operator.ne)
+    __bool__ = _comparing(operator.truth)
+
+
 for _name in (
     "__ceil__ __divmod__ __float__ __floor__ __format__ __hash__ __int__ __rdivmod__ __reduce_ex__ __repr__ __round__ "
     "__str__ __trunc__ as_integer_ratio hex is_integer conjugate"
