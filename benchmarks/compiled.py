@@ -1,9 +1,11 @@
 """Every workload compiled: pullback and PyTorch, eager and compiled, with the time to compile and the peak of memory.
 
-`python -m benchmarks.compiled [words of names] [--rounds N] [--torch-compile]`. Each framework is a process of its own; the
-ways take turns, so that a busy machine slows all of them. Times are the least of the rounds, in microseconds, and ratios
-are to PyTorch eager. `first` is how long the first four calls take together: recording twice, and compiling. `peak` is how
-much resident memory a call adds, in MiB.
+`python -m benchmarks.compiled [words of names] [--rounds N] [--threads N] [--torch-compile] [--write]`. Each framework is a
+process of its own; the ways take turns, so that a busy machine slows all of them. Ratios are of the least times, to PyTorch
+eager; the spread is the middle half of the ratios of neighbouring turns. On one thread all times are processor time, which
+other processes do not lengthen. `first` is how long it takes until the program is compiled, in seconds: the recorded calls,
+the plan and the compiler, nothing of it found on disk. `peak` is how much resident memory a call adds, in MiB. `--write`
+puts the table into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -13,20 +15,27 @@ import ctypes
 import gc
 import importlib
 import json
+import math
+import os
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import ForeignLoad, hardware, sentence
+from benchmarks.report import load_sentence
 from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS
+from pullback.configuration import compiled_modules
 
 WAYS = (("torch", "eager"), ("torch", "compiled"), ("pullback", "eager"), ("pullback", "compiled"))
-_TURN = 0.1
-"""Seconds of one turn."""
+_TURN, _BLOCK = 0.1, 0.001
+"""Seconds of one turn, and of the calls that are timed together, at least."""
 
 
 def _chosen(words: list[str]) -> list[Workload]:
@@ -60,8 +69,11 @@ def _memory(name: str) -> float:
 class _Server:
     """Runs workloads of one framework on request; lives in a process of its own."""
 
-    def __init__(self, framework: str) -> None:
+    def __init__(self, framework: str, threads: int) -> None:
         self.torch: Any = importlib.import_module(framework)
+        self.torch.set_num_threads(threads)
+        self._clock = time.process_time if threads == 1 else time.perf_counter
+        self._long_clock = _processor_time if threads == 1 else time.perf_counter
         self.runs: dict[tuple[str, str], Any] = {}
 
     def prepare(self, name: str, way: str) -> dict[str, float]:
@@ -70,12 +82,13 @@ class _Server:
         run: Any = WORKLOADS[name].make(self.torch)
         if way == "compiled":
             run = self.torch.compile(run)
-        begin = time.perf_counter()
+        begin = self._long_clock()
         for _ in range(4):
             run()
-        first = time.perf_counter() - begin
-        if way == "compiled" and self.torch.__name__ == "pullback":
-            time.sleep(1)  # what is compiled beside
+        while any(thread.name == "pullback-compile" for thread in threading.enumerate()):
+            time.sleep(0.01)
+        first = self._long_clock() - begin
+        for _ in range(10 if first < 10 else 1):  # compiled programs choose their way
             run()
         _release_free_memory()
         _reset_peak()
@@ -87,19 +100,29 @@ class _Server:
     def turn(self, name: str, way: str) -> float:
         """The least time of a call in one turn."""
         run, best, end = self.runs[name, way], float("inf"), time.perf_counter() + _TURN
+        calls = 1
         while True:
-            begin = time.perf_counter()
-            run()
-            now = time.perf_counter()
-            best = min(best, now - begin)
-            if now > end:
+            begin = self._clock()
+            for _ in range(calls):
+                run()
+            took = self._clock() - begin
+            if took < _BLOCK:  # clocks of processor time jump by some microseconds
+                calls *= 2
+                continue
+            best = min(best, took / calls)
+            if time.perf_counter() > end:
                 return best
 
 
-def serve(framework: str) -> None:
+def _processor_time() -> float:
+    """Of this process and of those that it started, in seconds."""
+    return sum(os.times()[:4])
+
+
+def serve(framework: str, threads: int) -> None:
     """Answer requests, one line of JSON each."""
     warnings.simplefilter("ignore")
-    server = _Server(framework)
+    server = _Server(framework, threads)
     answers = sys.stdout
     sys.stdout = sys.stderr
     for line in sys.stdin:
@@ -112,11 +135,14 @@ def serve(framework: str) -> None:
 
 
 class _Client:
-    def __init__(self, framework: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.compiled", "--serve", framework]
+    def __init__(self, framework: str, threads: int, cache: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.compiled", "--serve", framework, "--threads", str(threads)]
+        limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+        folders = {"PULLBACK_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env={**os.environ, **limits, **folders},
+        )  # fmt: skip
 
     def ask(self, request: str, name: str, way: str) -> Any:
         assert self._process.stdin is not None
@@ -131,22 +157,65 @@ class _Client:
         self._process.wait()
 
 
-def measure(name: str, ways: list[tuple[str, str]], rounds: int) -> dict[tuple[str, str], dict[str, float]]:
+def measure(name: str, ways: list[tuple[str, str]], rounds: int, threads: int) -> dict[tuple[str, str], Any]:
     """The times of one workload, each way; ways that fail are left out."""
-    clients = {framework: _Client(framework) for framework in {framework for framework, _ in ways}}
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for way in ways:
-        ready = clients[way[0]].ask("prepare", name, way[1])
-        if isinstance(ready, dict):
-            found[way] = ready | {"time": float("inf")}
-        else:
-            print(f"  {way[0]} {way[1]}: {ready}", file=sys.stderr)
-    for _ in range(rounds):
-        for way, row in found.items():
-            row["time"] = min(row["time"], clients[way[0]].ask("turn", name, way[1]))
-    for client in clients.values():
-        client.close()
+    found: dict[tuple[str, str], Any] = {}
+    with tempfile.TemporaryDirectory(prefix="pullback-benchmark-") as cache:
+        clients = {framework: _Client(framework, threads, cache) for framework in {framework for framework, _ in ways}}
+        for way in ways:
+            ready = clients[way[0]].ask("prepare", name, way[1])
+            if isinstance(ready, dict):
+                found[way] = ready | {"times": []}
+            else:
+                print(f"  {way[0]} {way[1]}: {ready}", file=sys.stderr)
+        for _ in range(rounds):
+            for way, row in found.items():
+                row["times"].append(clients[way[0]].ask("turn", name, way[1]))
+        for client in clients.values():
+            client.close()
     return found
+
+
+def _cell(row: dict[str, Any], base: list[float]) -> str:
+    """A ratio to PyTorch eager with its spread."""
+    ratios = sorted(mine / its for mine, its in zip(row["times"], base, strict=True))
+    low, high = ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]
+    return f"{min(row['times']) / min(base):.3g} ({low:.2g} to {high:.2g})"
+
+
+def _row(name: str, found: dict[tuple[str, str], Any], ways: list[tuple[str, str]]) -> str:
+    base = found["torch", "eager"]["times"]
+    cells = [_cell(found[way], base) if way in found else "-" for way in ways[1:]]
+    compiled, eager = (found.get(("pullback", way), {}) for way in ("compiled", "eager"))
+    firsts = [f"{found[way]['first']:.1f}" if way in found else "-" for way in ways if way[1] == "compiled"]
+    peaks = f"{eager.get('peak', 0):.1f} / {compiled.get('peak', 0):.1f}"
+    return "| " + " | ".join([name, f"{min(base) * 1e6:.0f}", *cells, *firsts, peaks]) + " |"
+
+
+def _means(all_found: list[dict[tuple[str, str], Any]], ways: list[tuple[str, str]]) -> str:
+    """The geometric means of the ratios, over the workloads that every way could run."""
+    whole = [found for found in all_found if all(way in found for way in ways)]
+    told = []
+    for way in ways[1:]:
+        logarithms = [math.log(min(found[way]["times"]) / min(found["torch", "eager"]["times"])) for found in whole]
+        told.append(f"{way[0]} {way[1]} {math.exp(sum(logarithms) / max(len(logarithms), 1)):.3f}")
+    slower = sum(
+        min(found["pullback", "compiled"]["times"]) > min(found["pullback", "eager"]["times"]) for found in whole
+    )
+    return (
+        f"Geometric means of {len(whole)} workloads: {', '.join(told)}. Slower than pullback eager: {slower} of them."
+    )
+
+
+_PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+_BEGIN, _END = "<!-- compiled -->", "<!-- end of compiled -->"
+
+
+def write(lines: list[str]) -> None:
+    """Put the table into the page, between its two marks."""
+    before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    _PAGE.write_text("\n".join([before + _BEGIN, *lines, _END + after]), encoding="utf-8")
 
 
 def main() -> None:
@@ -154,27 +223,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="time workloads, eager and compiled")
     parser.add_argument("words", nargs="*")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--torch-compile", action="store_true", help="PyTorch's compiler too, which takes its time")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--serve")
     given = parser.parse_args()
     if given.serve:
-        serve(given.serve)
+        serve(given.serve, given.threads)
         return
     ways = [way for way in WAYS if given.torch_compile or way != ("torch", "compiled")]
-    print(
-        "| workload | torch eager us |"
-        + "".join(f" {f} {w} |" for f, w in ways[1:])
-        + " first s | peak MiB eager / compiled |"
-    )
-    print("|---|" + "---|" * (len(ways) + 2))
+    columns = [f"{f} {w}" for f, w in ways[1:]] + [f"first s, {f}" for f, w in ways if w == "compiled"]
+    lines = [f"| workload | torch eager us | {' | '.join(columns)} | peak MiB eager / compiled |"]
+    lines.append("|---|" + "--:|" * (len(columns) + 2))
+    print(*lines, sep="\n", flush=True)
+    all_found, load = [], ForeignLoad()
     for workload in _chosen(given.words):
-        found = measure(workload.name, ways, given.rounds)
-        base = found.get(("torch", "eager"), {}).get("time", float("nan"))
-        cells = [f"{found[way]['time'] / base:.3f}" if way in found else "-" for way in ways[1:]]
-        compiled, eager = (found.get(("pullback", way), {}) for way in ("compiled", "eager"))
-        peaks = f"{eager.get('peak', 0):.1f} / {compiled.get('peak', 0):.1f}"
-        row = [workload.name, f"{base * 1e6:.0f}", *cells, f"{compiled.get('first', 0):.2f}", peaks]
-        print("| " + " | ".join(row) + " |", flush=True)
+        all_found.append(measure(workload.name, ways, given.rounds, given.threads))
+        lines.append(_row(workload.name, all_found[-1], ways))
+        print(lines[-1], flush=True)
+    means = _means(all_found, ways)
+    print(means)
+    if given.write:
+        threads = "one thread" if given.threads == 1 else f"{given.threads} threads"
+        modules = f"{len(compiled_modules())} of pullback's modules compiled"
+        write(
+            [f"{sentence(hardware())} {modules}, on {threads}. {load_sentence(load.report())}", "", means, "", *lines]
+        )
 
 
 if __name__ == "__main__":

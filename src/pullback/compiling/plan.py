@@ -551,7 +551,7 @@ class BuiltRunner:
         self._run: Callable[[Sequence[Any]], list[Any]] = self._reference
         self.is_compiled = False
         self.problem = ""
-        self._thread = threading.Thread(target=self._compile, daemon=True)
+        self._thread = threading.Thread(target=self._compile, name="pullback-compile", daemon=True)
         self._thread.start()
         self._thread.join(patience)
 
