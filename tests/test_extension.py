@@ -11,18 +11,30 @@ import pytest
 import pullback
 from pullback import extension
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.extension import Array, F, Pullback, Tensor, elementwise, general, linear, operation, wrt
+from pullback.extension import (
+    Array,
+    F,
+    Pullback,
+    Tensor,
+    elementwise,
+    general,
+    linear,
+    non_differentiable,
+    operation,
+    wrt,
+)
+from pullback.facts import fact_of
 from pullback.rules.model import Refusal
 
 
 @operation(elementwise, in_place=True, autocast="float32")
-def softcube(input: Array) -> Array:
+def tame_cube(input: Array) -> Array:
     """x cubed, tamed."""
     return input * input * input / (1 + input * input)
 
 
-@softcube.pullback
-def softcube_made(grad: Tensor, input: Tensor) -> Pullback:
+@tame_cube.pullback
+def tame_cube_made(grad: Tensor, input: Tensor) -> Pullback:
     square = input * input
     return wrt(input=grad * square * (3 + square) / ((1 + square) * (1 + square)))
 
@@ -57,13 +69,13 @@ def x() -> Any:
 
 
 def test_a_declared_operation_records_a_node_of_its_own(x: Any) -> None:
-    y = softcube_made(x)
-    assert y.grad_fn.name() == "SoftcubeBackward0"
+    y = tame_cube_made(x)
+    assert y.grad_fn.name() == "TameCubeBackward0"
     assert y.tolist() == pytest.approx((x**3 / (1 + x**2)).tolist())
-    assert softcube_made.__doc__ == "x cubed, tamed."
+    assert tame_cube_made.__doc__ == "x cubed, tamed."
 
 
-@pytest.mark.parametrize("function", [softcube_made, lambda v: total_and_largest_made(v, scale=3.0), doubled_sum_made])
+@pytest.mark.parametrize("function", [tame_cube_made, lambda v: total_and_largest_made(v, scale=3.0), doubled_sum_made])
 def test_gradients_tangents_and_second_order_hold(function: Callable[..., Any], x: Any) -> None:
     assert gradcheck(function, (x,), check_forward_ad=True, check_batched_grad=True)
     assert gradgradcheck(function, (x,))
@@ -72,10 +84,10 @@ def test_gradients_tangents_and_second_order_hold(function: Callable[..., Any], 
 def test_the_in_place_form_is_recorded(x: Any) -> None:
     y = x * 1
     version = y._version
-    assert softcube_made.in_place(y) is y
+    assert tame_cube_made.in_place(y) is y
     assert y._version == version + 1
     (grad,) = pullback.autograd.grad(y.sum(), x)
-    (expected,) = pullback.autograd.grad(softcube_made(x).sum(), x)
+    (expected,) = pullback.autograd.grad(tame_cube_made(x).sum(), x)
     assert grad.tolist() == expected.tolist()
     assert doubled_sum_made.in_place is None
 
@@ -86,36 +98,47 @@ def test_vmap_runs_on_whole_batches(x: Any) -> None:
 
     def one(row: Any) -> Any:
         calls.append(1)
-        return softcube_made(row)
+        return tame_cube_made(row)
 
-    assert pullback.func.vmap(one)(batch).tolist() == softcube_made(batch).tolist()
+    assert pullback.func.vmap(one)(batch).tolist() == tame_cube_made(batch).tolist()
     assert len(calls) == 1
 
 
 def test_autocast_and_half_precision() -> None:
     h = pullback.ones(2, dtype=pullback.bfloat16, requires_grad=True)
     with pullback.autocast("cpu", dtype=pullback.bfloat16):
-        assert softcube_made(h).dtype is pullback.float32
-    softcube_made(h).sum().backward()
+        assert tame_cube_made(h).dtype is pullback.float32
+    tame_cube_made(h).sum().backward()
     assert h.grad.dtype is pullback.bfloat16
     assert h.grad.tolist() == [1.0, 1.0]
 
 
 def test_out_and_wrong_arguments() -> None:
     out = pullback.empty(2)
-    assert softcube_made(pullback.ones(2), out=out) is out
+    assert tame_cube_made(pullback.ones(2), out=out) is out
     assert out.tolist() == [0.5, 0.5]
-    with pytest.raises(TypeError, match=r"softcube\(\): argument 'input' \(position 1\) must be Tensor, not str"):
-        softcube_made("a")
+    with pytest.raises(TypeError, match=r"tame_cube\(\): argument 'input' \(position 1\) must be Tensor, not str"):
+        tame_cube_made("a")
 
 
 def test_compiled_programs_follow_the_kernel() -> None:
-    function = pullback.compile(lambda v: (softcube_made(v) * 2).sum())
+    function = pullback.compile(lambda v: (tame_cube_made(v) * 2).sum())
     v = pullback.linspace(-2, 2, 64).requires_grad_()
     for _ in range(3):
         (grad,) = pullback.autograd.grad(function(v), v)
-    (expected,) = pullback.autograd.grad((softcube_made(v) * 2).sum(), v)
+    (expected,) = pullback.autograd.grad((tame_cube_made(v) * 2).sum(), v)
     np.testing.assert_allclose(grad.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_an_operation_without_gradient_needs_no_rule() -> None:
+    @operation(non_differentiable, structure="elementwise", moves=True)
+    def is_even_number(input: Array) -> Array:
+        return input % 2 == 0
+
+    assert is_even_number(pullback.tensor([1, 2])).tolist() == [False, True]
+    assert fact_of("is_even_number", "structure") == "elementwise"
+    assert fact_of("is_even_number", "moves") is True
+    assert pullback.func.vmap(is_even_number)(pullback.tensor([[1, 2]])).tolist() == [[False, True]]
 
 
 def test_an_operation_needs_a_new_name() -> None:

@@ -139,7 +139,8 @@ class Declaration:
         for known in (name, f"{name}_", declared.rule.class_name):
             if hasattr(module, known):
                 generated.MODULES[known] = module.__name__
-        add_facts(name, structure=declared.structure, **{f: v for f, v in self._options.items() if f in FACTS})
+        facts_of_it = {fact: value for fact, value in self._options.items() if fact in FACTS}
+        add_facts(name, **{**facts_of_it, "structure": declared.structure})
         made: Callable[..., Any] = getattr(module, name)
         made.in_place = getattr(module, f"{name}_", None)  # type: ignore[attr-defined]
         return made
