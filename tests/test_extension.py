@@ -24,6 +24,7 @@ from pullback.extension import (
     wrt,
 )
 from pullback.facts import fact_of
+from pullback.func import vmap
 from pullback.rules.model import Refusal
 
 
@@ -100,7 +101,7 @@ def test_vmap_runs_on_whole_batches(x: Any) -> None:
         calls.append(1)
         return tame_cube_made(row)
 
-    assert pullback.func.vmap(one)(batch).tolist() == tame_cube_made(batch).tolist()
+    assert vmap(one)(batch).tolist() == tame_cube_made(batch).tolist()
     assert len(calls) == 1
 
 
@@ -138,7 +139,7 @@ def test_an_operation_without_gradient_needs_no_rule() -> None:
     assert is_even_number(pullback.tensor([1, 2])).tolist() == [False, True]
     assert fact_of("is_even_number", "structure") == "elementwise"
     assert fact_of("is_even_number", "moves") is True
-    assert pullback.func.vmap(is_even_number)(pullback.tensor([[1, 2]])).tolist() == [[False, True]]
+    assert vmap(is_even_number)(pullback.tensor([[1, 2]])).tolist() == [[False, True]]
 
 
 def test_an_operation_needs_a_new_name() -> None:
