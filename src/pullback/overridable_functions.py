@@ -52,6 +52,7 @@ def _in_functional() -> list[str]:
     return [name for name, place in names_with("written_in").items() if place == "functional"]
 
 
+@cache
 def is_told_with_type(member: Callable[..., Any], name: str) -> bool:
     """Whether function modes are told the type of the tensor whose member is called, though that is a plain one."""
     name = name.removeprefix("torch.Tensor.")

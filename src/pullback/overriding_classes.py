@@ -207,22 +207,34 @@ class AskingProperty(AskingMember):
             self.member.__delete__(instance)
 
 
+_watching: dict[str, AskingMember] = {}
+"""The descriptors that stood on Tensor before, by the names of their members."""
+
+
 def watch_members() -> None:
     """Let the members of Tensor ask function modes, while there are any."""
     for name, member in _asked_members():
         if isinstance(member, AskingMember) or name == "__reduce_ex__":  # PyTorch asks classes alone about it
             continue
-        if isinstance(member, property):
-            setattr(Tensor, name, AskingProperty(name, member, None))
-        elif name == "__iter__":
-            setattr(Tensor, name, AskingMember(name, member, _asking_iteration))
-        elif callable(member) and not isinstance(member, (type, classmethod, staticmethod)):
-            asking = _asking_operator(name) if name in _BINARY else _asking_method(name)
-            setattr(Tensor, name, AskingMember(name, member, asking))
+        found = _watching.get(name)
+        if found is None or found.member is not member:
+            found = _watching[name] = _descriptor_of(name, member)
+        if found.asking is not None:
+            setattr(Tensor, name, found)
+
+
+def _descriptor_of(name: str, member: Any) -> AskingMember:
+    if isinstance(member, property):
+        return AskingProperty(name, member, member)
+    if name == "__iter__":
+        return AskingMember(name, member, _asking_iteration)
+    if callable(member) and not isinstance(member, (type, classmethod, staticmethod)):
+        return AskingMember(name, member, _asking_operator(name) if name in _BINARY else _asking_method(name))
+    return AskingMember(name, member, None)  # of which nobody is asked
 
 
 def leave_members() -> None:
     """Put the members of Tensor back, when there are no function modes any more."""
-    for name, member in list(vars(Tensor).items()):
-        if isinstance(member, AskingMember):
-            setattr(Tensor, name, member.member)
+    for name, found in _watching.items():
+        if vars(Tensor).get(name) is found:
+            setattr(Tensor, name, found.member)

@@ -62,6 +62,9 @@ def method_called() -> tuple[str, tuple[Any, ...] | None] | None:
     return name, tuple([values[operand] for operand in code.co_varnames[: code.co_argcount]])
 
 
+_signature_of = cache(inspect.signature)
+
+
 def as_written(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], before: int = 0
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -70,7 +73,7 @@ def as_written(
     `before` arguments stand in front of those of the call: the tensor whose method it is.
     """
     try:
-        signature = inspect.signature(function)
+        signature = _signature_of(function)
         bound = signature.bind(*args, **kwargs)
     except (TypeError, ValueError):
         return args, kwargs
