@@ -124,7 +124,8 @@ def show_creation(function: Callable[..., Tensor], args: tuple[Any, ...], option
 
 def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:
     """Sizes given as numbers or as one sequence."""
-    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+    in_one = len(size) == 1 and isinstance(size[0], (tuple, list))
+    if in_one:
         size = tuple(size[0])
     elif len(size) == 1 and not _is_integer(size[0]):
         raise TypeError(
@@ -132,7 +133,10 @@ def sizes_of(size: tuple[Any, ...], function: str = "empty") -> tuple[int, ...]:
         )
     for position, n in enumerate(size, 1):
         if not _is_integer(n):
-            if position == 1 and len(size) > 1:
+            if position == 1 and in_one:
+                found = f"found element of type {type(n).__name__} at pos 0"
+                raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, but {found}")
+            if position == 1:
                 raise TypeError(f"{function}() takes 1 positional argument but {len(size)} were given")
             raise TypeError(
                 f"{function}(): argument 'size' failed to unpack the object at pos {position} with error \"type "
