@@ -30,7 +30,7 @@ def erfinv(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.erfinv_slope(input))
 
 
-@elementwise(promote="float")
+@elementwise(promote="float", node="MulBackward1", parts="ndtr_steps(input)", fused="ndtr_node")
 def ndtr(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.exp(input * input / -2) * 0.3989422804014327)
 

@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import ndarray
+from pullback.backend.array_module import is_plain, ndarray
 from pullback.backend.device import CPU, device, move_array, usable_device
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import (
@@ -33,6 +33,7 @@ from pullback.backend.meta_array import empty_meta
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
+from pullback.kernels.shape import copy_to
 from pullback.modes.cuts import note_cut
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import dispatch_operation, is_dispatching
@@ -122,6 +123,9 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if result is input and not copy and (order == "preserve_format" or is_contiguous(input, kwargs["memory_format"])):
         return input
     if result is not input and (order == "preserve_format" or is_contiguous(result, kwargs["memory_format"])):
+        return result
+    if result is not input and not process.changed and is_plain(result._array):
+        result._array = copy_to(result._array, order)  # nobody else has it: one node, as in PyTorch
         return result
     return G.copy_to(result, order)
 

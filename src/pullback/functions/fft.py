@@ -148,7 +148,7 @@ def fft_ihfftn(
     if not dims:
         raise RuntimeError("ihfftn must transform at least one axis")
     scale = _scale(_INVERSE, norm)
-    result = G.conjugated(G.fft_r2c(_resized(_floating(input), dims, sizes), dims[-1:], scale, True))
+    result = G.conj_physical(G.fft_r2c(_resized(_floating(input), dims, sizes), dims[-1:], scale, True))
     if len(dims) > 1:
         result = G.fft_c2c(result, dims[:-1], scale, False)
     return _finish("fft_ihfftn", out, result)
@@ -190,7 +190,10 @@ def _several_from_half(name: str, input: Tensor, s: Any, dim: Any, scale: str, *
         whole = 2 * (input._array.shape[dims[-1]] - 1)
     _check_count(whole)
     tensor = _resized(_complex(input), dims, (*sizes[:-1], whole // 2 + 1))
-    return G.fft_c2r(G.conjugated(tensor) if conjugate else tensor, dims, scale, whole)
+    if not conjugate:
+        return G.fft_c2r(tensor, dims, scale, whole)
+    across = G.fft_c2c(tensor, dims[:-1], scale, True) if len(dims) > 1 else tensor
+    return G.fft_c2r(G.conjugated(across), dims[-1:], scale, whole)
 
 
 def fft_fft2(

@@ -5,6 +5,7 @@ A function named after a rule's `fused` option takes the fused node and records 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pullback.generated as G
@@ -191,6 +192,16 @@ def rms_norm_steps(input: Tensor, shape: Shape, weight: Tensor | None, eps: floa
     normalized = G.mul(values, G.rsqrt(G.add_scalar(mean, bound if eps is None else eps)))
     result = normalized if weight is None else G.mul(normalized, weight)
     return G.to_dtype(result, dtype) if dtype.itemsize == 2 else result
+
+
+def ndtr_node(node: Any) -> Any:
+    """The steps of the normal distribution function."""
+    return ndtr_steps(stand_in(node, "input", 0, node.shape))
+
+
+def ndtr_steps(input: Tensor) -> Any:
+    """The normal distribution function by the error function."""
+    return G.mul_scalar(G.add_scalar(G.erf(G.mul_scalar(input, math.sqrt(0.5))), 1), 0.5)
 
 
 def outer_node(node: Any) -> Any:

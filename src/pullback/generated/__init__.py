@@ -245,12 +245,12 @@ _FAMILIES = {
         ModeBackward0
     """,
     "special": """
-        erf erf_ ErfBackward0 erfc erfc_ ErfcBackward0 erfcx ErfcxNode erfinv erfinv_ ErfinvBackward0 ndtr
-        NdtrBackward0 log_ndtr LogNdtrNode ndtri NdtriNode entr EntrNode xlogy xlogy_ XlogyBackward0 xlog1py
-        Xlog1pyNode lgamma lgamma_ LgammaBackward0 digamma digamma_ DigammaBackward0 polygamma PolygammaBackward0
-        mvlgamma mvlgamma_ MvlgammaBackward0 zeta ZetaNode igamma igamma_ IgammaBackward0 igammac igammac_
-        IgammacBackward0 i0 i0_ I0Backward0 i0e I0eNode i1 I1Node i1e I1eNode airy_ai bessel_j0 bessel_j1 bessel_y0
-        bessel_y1 spherical_bessel_j0 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1
+        erf erf_ ErfBackward0 erfc erfc_ ErfcBackward0 erfcx ErfcxNode erfinv erfinv_ ErfinvBackward0 ndtr NdtrNode
+        log_ndtr LogNdtrNode ndtri NdtriNode entr EntrNode xlogy xlogy_ XlogyBackward0 xlog1py Xlog1pyNode lgamma
+        lgamma_ LgammaBackward0 digamma digamma_ DigammaBackward0 polygamma PolygammaBackward0 mvlgamma mvlgamma_
+        MvlgammaBackward0 zeta ZetaNode igamma igamma_ IgammaBackward0 igammac igammac_ IgammacBackward0 i0 i0_
+        I0Backward0 i0e I0eNode i1 I1Node i1e I1eNode airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1
+        spherical_bessel_j0 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1
         scaled_modified_bessel_k0 scaled_modified_bessel_k1 chebyshev_polynomial_t chebyshev_polynomial_u
         chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
         shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he

@@ -253,9 +253,11 @@ def ndtr_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
     return grad * exp_kernel(input * input / -2) * 0.3989422804014327
 
 
-class NdtrBackward0(OperationNode):
+class NdtrNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "ndtr"
+    shown = "MulBackward1"
+    fused = "ndtr_node"
     tensor_names = ("input",)
     fresh = (True,)
 
@@ -280,7 +282,7 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(NdtrBackward0)
+        node: Any = new_node(NdtrNode)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
         result._requires_grad, result._edge = True, (node, 0)

@@ -11,7 +11,7 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import add_up, require_floating, require_real_floating, widened
 from pullback.kernels.broadcasting import sum_to
-from pullback.native import by_device, native
+from pullback.native import native
 from pullback.typing import Array, DType, Shape
 
 _FLOAT32 = np.dtype(np.float32)
@@ -280,7 +280,6 @@ def rms_norm_fused(input: Array, normalized_shape: Shape, weight: Array | None, 
     return rounded(result.reshape(input.shape), input.dtype)
 
 
-@by_device
 def rms_norm_rounded(input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None) -> Array:
     """The same in half precision: computed in float32, rounded at the end."""
     return rms_norm_fused(input, normalized_shape, weight, eps)
