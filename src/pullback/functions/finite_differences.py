@@ -164,22 +164,42 @@ def gradient(
 
 
 def _slopes(values: Any, dim: int, spacing: Any, edge_order: int) -> Any:
-    """The slopes along one dimension."""
+    """The slopes along one dimension: at the first position, inside, at the last one."""
     if not (values.is_floating_point() or values.is_complex()):
         values = values * 1.0
-    size = values.shape[dim]
     if isinstance(spacing, Tensor) and spacing.ndim:
-        steps: Any = _along(diff(spacing), values.ndim, dim)
-        first, last = P.narrow(steps, dim, 0, 1), P.narrow(steps, dim, size - 2, 1)
+        return P.cat(_uneven_slopes(values, dim, diff(spacing), edge_order), dim)
+    step = spacing.item() if isinstance(spacing, Tensor) else spacing
+    first, second, third, last, before, earlier = _ends(values, dim, edge_order)
+    if edge_order == 1:
+        edges = second - first, last - before
     else:
-        steps = first = last = spacing
-    rises = P.narrow(values, dim, 1, size - 1) - P.narrow(values, dim, 0, size - 1)
-    secants = rises / steps
-    parts = [_edge(secants, dim, 0, 1, first, edge_order, steps)]
-    if size > 2:
-        parts.append(_middle(secants, dim, size - 2, steps))
-    parts.append(_edge(secants, dim, size - 2, size - 3, last, edge_order, steps))
-    return P.cat(parts, dim)
+        edges = (
+            G.mul_scalar(first, -1.5) + G.mul_scalar(second, 2) - G.mul_scalar(third, 0.5),
+            G.mul_scalar(earlier, 0.5) - G.mul_scalar(before, 2) + G.mul_scalar(last, 1.5),
+        )
+    inside = G.div_scalar(G.div_scalar(_apart(values, dim, 2, 0) - _apart(values, dim, 0, 2), step), 2)
+    return P.cat((G.div_scalar(edges[0], step), inside, G.div_scalar(edges[1], step)), dim)
+
+
+def _uneven_slopes(values: Any, dim: int, steps: Any, edge_order: int) -> list[Any]:
+    """The same where the steps differ: three positions, each with a weight that the steps give."""
+    first, second, third, last, before, earlier = _ends(values, dim, edge_order)
+    left, right = _apart(steps, 0, 0, 1), _apart(steps, 0, 1, 0)
+    weights = (
+        -right / (left * (left + right)),
+        (right - left) / (left * right),
+        left / (right * (left + right)),
+    )
+    parts = [_along(w, values.ndim, dim) * _apart(values, dim, at, 2 - at) for at, w in enumerate(weights)]
+    inside = parts[0] + parts[1] + parts[2]
+    if edge_order == 1:
+        return [(second - first) / steps[0], inside, (last - before) / steps[-1]]
+    s = steps  # the slopes at the ends of the parabolas through three positions
+    begin = -(G.mul_scalar(s[0], 2) + s[1]) / (s[0] * (s[0] + s[1])) * first + (s[0] + s[1]) / (s[0] * s[1]) * second
+    begin = begin + -s[0] / (s[1] * (s[0] + s[1])) * third
+    end = s[-1] / (s[-2] * (s[-2] + s[-1])) * earlier + -(s[-1] + s[-2]) / (s[-2] * s[-1]) * before
+    return [begin, inside, end + (G.mul_scalar(s[-1], 2) + s[-2]) / (s[-1] * (s[-2] + s[-1])) * last]
 
 
 def _along(steps: Any, ndim: int, dim: int) -> Any:
@@ -187,21 +207,14 @@ def _along(steps: Any, ndim: int, dim: int) -> Any:
     return P.reshape(steps, tuple([-1 if d == dim else 1 for d in range(ndim)]))
 
 
-def _middle(secants: Any, dim: int, count: int, steps: Any) -> Any:
-    """The slopes inside: of the two secants at a point, each weighs the other's step."""
-    left, right = P.narrow(secants, dim, 0, count), P.narrow(secants, dim, 1, count)
-    if not isinstance(steps, Tensor) or steps.ndim == 0:
-        return (left + right) / 2
-    before, after = P.narrow(steps, dim, 0, count), P.narrow(steps, dim, 1, count)
-    return (left * after + right * before) / (before + after)
+def _apart(values: Any, dim: int, start: int, without: int) -> Any:
+    """The values from `start` on, without the last ones."""
+    return P.narrow(values, dim, start, values.shape[dim] - start - without)
 
 
-def _edge(secants: Any, dim: int, outer: int, inner: int, step: Any, edge_order: int, steps: Any) -> Any:
-    """The slope at an edge: the outer secant, corrected by the change to the inner one for the second order."""
-    first = P.narrow(secants, dim, outer, 1)
-    if edge_order == 1:
-        return first
-    second = P.narrow(secants, dim, inner, 1)
-    if not isinstance(steps, Tensor) or steps.ndim == 0:
-        return first + (first - second) / 2
-    return first + (first - second) * step / (step + P.narrow(steps, dim, inner, 1))
+def _ends(values: Any, dim: int, edge_order: int) -> list[Any]:
+    """The first positions, then the last ones from the end on; the third of each only for the second order."""
+    size = values.shape[dim]
+    places = (0, 1, 2, size - 1, size - 2, size - 3)
+    wanted = (True, True, edge_order == 2) * 2
+    return [P.narrow(values, dim, at, 1) if want else None for at, want in zip(places, wanted, strict=True)]
