@@ -99,6 +99,7 @@ CALLS: dict[str, Call] = {
         F.pad(x(d, 1, 1, 3, 3, 3), (1,) * 6, mode="reflect"),
     ),
     "max_unpool3d": lambda d: F.max_unpool3d(*F.max_pool3d(x(d, 1, 1, 4, 4, 4), 2, return_indices=True), 2),
+    "rms_norm of 16 bits": lambda d: F.rms_norm(x(d, 3, 4).half(), (4,), x(d, 4).half()),
     "count_nonzero": lambda d: pullback.count_nonzero(i(d, 0, 3, 0, 5)),
     "searchsorted": lambda d: pullback.searchsorted(i(d, 1, 3, 5), i(d, 0, 3, 9), right=True),
     "bucketize": lambda d: pullback.bucketize(x(d, 5), pullback.tensor([-0.5, 0.0, 0.5], device=d)),
