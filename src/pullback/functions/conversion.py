@@ -80,7 +80,8 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
         if not force and is_grad_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         note_cut("numpy", None, input)
-    if not force and (mirror := input._extra.mirror if input._extra is not None else None) is not None:
+    extra = input._extra
+    if extra is not None and not force and (mirror := extra.mirror) is not None:
         bit = "conj" if mirror.conj else "neg"
         raise RuntimeError(
             f"Can't call numpy() on Tensor that has {'conjugate' if mirror.conj else 'negative'} bit set. Use "
