@@ -16,7 +16,7 @@ from pullback.backend.mirror import mirrors
 from pullback.backend.random import default_generator
 from pullback.backend.traced_array import ReadNumber, TracedArray, plain
 from pullback.compiling.effects import watching_calls
-from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods
+from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods, watching_streams
 from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionInput
 from pullback.compiling.numbers import Condition, TracedNumber
@@ -217,7 +217,7 @@ class _Capturing:
         made, recorder = self.made, self.recorder
         made.state = default_generator.get_state()
         try:
-            with self._inputs_traced(), recording_kernels(recorder):
+            with self._inputs_traced(), recording_kernels(recorder), watching_streams():
                 with ExitStack() as stack:
                     stack.enter_context(stopping_at_methods(recorder))
                     stack.enter_context(recording_updates())
@@ -226,7 +226,7 @@ class _Capturing:
                 try:
                     self._describe_result()
                     self._describe_grads()
-                    self._record_backward()
+                    self._try_backward()
                 except Exception as error:  # the call itself went well: its result is given, eagerly
                     recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
         finally:
@@ -435,6 +435,20 @@ class _Capturing:
                 made.program.outputs.append(self._own_value(now._array))
             made.grads.append(Grad(place, self.indices[id(now)]))
         made.shown = len(made.program.outputs)
+
+    def _try_backward(self) -> None:
+        """Record the backward, which nobody asked for: what it does to tensors and to the random stream is undone."""
+        recorder, state = self.recorder, default_generator.get_state()
+        recorder.undo = []
+        try:
+            self._record_backward()
+        finally:
+            for target, before in reversed(recorder.undo):
+                plain(target)[...] = before
+            if recorder.undo:
+                recorder.stop("the backward writes to a tensor, as a checkpoint does that computes again")
+            recorder.undo = None
+            recorder.aside(default_generator.set_state, state)
 
     def _record_backward(self) -> None:
         """Run the graph of the results backward, for gradients of any value, and record that too."""

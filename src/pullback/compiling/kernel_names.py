@@ -22,6 +22,7 @@ from typing import Any
 from pullback import kernels
 from pullback.backend import array_module
 from pullback.backend import dtype as dtypes
+from pullback.backend.random import Generator
 from pullback.backend.traced_array import plain
 from pullback.compiling.numbers import TracedNumber
 from pullback.compiling.recorder import Recorder
@@ -303,6 +304,35 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
         with _lock:
             for name, method in former.items():
                 setattr(Tensor, name, method)
+
+
+_SETTING = ("set_state", "manual_seed", "seed")
+"""Methods that move a random stream to another place, which no program does."""
+
+
+@contextmanager
+def watching_streams() -> Iterator[None]:
+    """Tell the recorder where a random stream is moved, in the backward as well."""
+    with _lock:
+        former = {name: vars(Generator)[name] for name in _SETTING}
+        for name, method in former.items():
+            setattr(Generator, name, _setting(method))
+    try:
+        yield
+    finally:
+        with _lock:
+            for name, method in former.items():
+                setattr(Generator, name, method)
+
+
+def _setting(method: Any) -> Any:
+    def setting(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = _recording.recorder
+        if recorder is not None and recorder.is_open():
+            recorder.move_stream()
+        return method(self, *args, **kwargs)
+
+    return setting
 
 
 def _stopping(method: Any, name: str) -> Any:

@@ -83,6 +83,9 @@ class Recorder:
         """Python numbers that `.item()` gave, with the Values that they are of."""
         self._readings: list[tuple[Stop, tuple[int, int] | None]] = []
         """Where they were got, as long as nobody computed with them."""
+        self._draws = self._is_stream_moved = False
+        self.undo: list[tuple[Any, Any]] | None = None
+        """What inputs held before they were written to, while that is not meant to last."""
         self.formats_numbers = False
         """Whether code ran that may make texts of numbers without asking them."""
         self.followed = Numbers()
@@ -266,6 +269,8 @@ class Recorder:
         if block is None and region.size:
             self._constant(region)
             block = self._block_of(region)
+        if self.undo is not None and block is not None and block.place is not None:
+            self.undo.append((block.root, _copy(plain(block.root))))
         region[...] = made
         if block is None:
             return
@@ -302,6 +307,15 @@ class Recorder:
         self._kept.append(array)
         return traced(array, self)
 
+    def move_stream(self) -> None:
+        """Note that the random stream is moved: programs draw one number after the other."""
+        self._is_stream_moved = True
+        self._check_stream()
+
+    def _check_stream(self) -> None:
+        if self._draws and self._is_stream_moved:
+            self.stop("the random stream is moved, by a seed, or by a checkpoint that computes again")
+
     def give_number(self, array: Any, number: Any) -> None:
         """Note that Python gets the one value of an array: if the function returns it and does nothing else, that is all."""
         stop = Stop("the value of a tensor is read by .item()", source_line() or calling_line())
@@ -335,6 +349,10 @@ class Recorder:
             return function(*args, **kwargs)
         finally:
             self._inside = False
+
+    def aside(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of which nothing is recorded."""
+        return self._compute(function, args, {})
 
     def run_drawing(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -477,6 +495,9 @@ class Recorder:
         self, name: str, function: Any, arguments: Any, options: Any, results: list[Value], *, is_view: bool = False,
         is_ordered: bool = False, is_single: bool = True,
     ) -> None:  # fmt: skip
+        if name.startswith("random."):
+            self._draws = True
+            self._check_stream()
         call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)
         call.source = source_line() or calling_line()
         self.program.calls.append(call)

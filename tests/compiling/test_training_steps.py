@@ -1,0 +1,187 @@
+"""Whole training steps, and derivatives of second order, inside of one compiled function, beside eager execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback import nn
+
+F, optim = nn.functional, pullback.optim
+CALLS = 5
+
+
+def compare(build: Callable[[], Callable[[], Any]]) -> Any:
+    """What a step gives is the same in each call, compiled or not; gives the compiled step."""
+    seen, act = [], None
+    for compiles in (False, True):
+        pullback.manual_seed(0)
+        act = pullback.compile(build()) if compiles else build()
+        calls = []
+        for call in range(CALLS):
+            pullback.manual_seed(100 + call)
+            calls.append([*act(), pullback.rand(1)])
+        seen.append(calls)
+    for expected, actual in zip(*seen, strict=True):
+        for one, other in zip(expected, actual, strict=True):
+            pullback.testing.assert_close(other, one, rtol=2e-4, atol=1e-5)
+    return act
+
+
+def perceptron() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def with_statistics() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.ReLU(), nn.Linear(8, 3))
+
+
+def trainer(model: Any, make_optimizer: Any, run: Any = None, after: Any = None) -> Callable[[], Any]:
+    """A function that makes a model and gives its training step."""
+
+    def build() -> Callable[[], Any]:
+        network = model()
+        optimizer = make_optimizer(network.parameters())
+
+        def step() -> Any:
+            x, y = pullback.randn(6, 4), pullback.randint(0, 3, (6,))
+            optimizer.zero_grad()
+            loss = F.cross_entropy(network(x) if run is None else run(network, x), y)
+            loss.backward()
+            if after is not None:
+                after(network)
+            optimizer.step()
+            values = [*network.parameters(), *network.buffers()]
+            return [loss.detach(), *[value.detach().clone() for value in values]]
+
+        return step
+
+    return build
+
+
+NAMES = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_step_of_every_optimizer_is_one_program(name: str) -> None:
+    step = compare(trainer(perceptron, lambda parameters: getattr(optim, name)(parameters, lr=0.01)))
+    assert step.segments is None
+    assert step.runs >= CALLS - 3
+
+
+def in_half_precision(network: Any, x: Any) -> Any:
+    with pullback.autocast("cpu", dtype=pullback.bfloat16):
+        result = network(x)
+    return result.float()
+
+
+def checkpointed(network: Any, x: Any) -> Any:
+    return pullback.utils.checkpoint.checkpoint(network, x, use_reentrant=False)
+
+
+def clip(network: Any) -> None:
+    nn.utils.clip_grad_norm_(network.parameters(), 0.1)
+
+
+STEPS: list[Any] = [
+    (with_statistics, None, None), (perceptron, in_half_precision, None), (perceptron, checkpointed, None),
+    (perceptron, None, clip),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "run", "after"), STEPS)
+def test_step_with_statistics_autocast_checkpoint_or_clipping_is_one_program(model: Any, run: Any, after: Any) -> None:
+    step = compare(trainer(model, lambda parameters: optim.SGD(parameters, lr=0.01), run, after))
+    assert step.segments is None
+    assert step.runs == CALLS - 2
+
+
+def test_checkpoint_that_draws_random_numbers_again_draws_the_same() -> None:
+    compare(trainer(with_statistics, lambda parameters: optim.SGD(parameters, lr=0.01), checkpointed))
+
+
+def hessian_vector_product() -> Any:
+    w = pullback.randn(5, requires_grad=True)
+
+    def product() -> Any:
+        x = pullback.randn(5)
+        (first,) = pullback.autograd.grad(((w * x).tanh() ** 2).sum(), w, create_graph=True)
+        return first.detach(), *pullback.autograd.grad((first * x).sum(), w)
+
+    return product
+
+
+def gradient_penalty() -> Any:
+    network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = optim.SGD(network.parameters(), lr=0.01)
+
+    def step() -> Any:
+        x = pullback.randn(6, 4, requires_grad=True)
+        optimizer.zero_grad()
+        (grad,) = pullback.autograd.grad(network(x).sum(), x, create_graph=True)
+        loss = (grad.norm(dim=1) - 1).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return [loss.detach(), *[p.detach().clone() for p in network.parameters()]]
+
+    return step
+
+
+@pytest.mark.parametrize("build", [hessian_vector_product, gradient_penalty])
+def test_derivatives_of_second_order_are_one_program(build: Any) -> None:
+    assert compare(build).runs == CALLS - 2
+
+
+def with_scaler() -> Any:
+    network = perceptron()
+    optimizer, scaler = optim.SGD(network.parameters(), lr=0.01), pullback.amp.GradScaler("cpu", init_scale=4.0)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = network(pullback.randn(6, 4)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return [loss.detach(), *[p.detach().clone() for p in network.parameters()]]
+
+    return step
+
+
+def with_closure() -> Any:
+    w = pullback.randn(4, requires_grad=True)
+    optimizer = optim.LBFGS([w], lr=0.1, max_iter=3)
+
+    def step() -> Any:
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = ((w - 1) ** 2).sum()
+            loss.backward()
+            return loss
+
+        return optimizer.step(closure).detach(), w.detach().clone()
+
+    return step
+
+
+def with_scheduler() -> Any:
+    network = perceptron()
+    optimizer = optim.SGD(network.parameters(), lr=0.1)
+    scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = network(pullback.randn(6, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        return [loss.detach(), *[p.detach().clone() for p in network.parameters()]]
+
+    return step
+
+
+@pytest.mark.parametrize("build", [with_scaler, with_closure, with_scheduler])
+def test_step_that_python_takes_part_in_gives_what_eager_gives(build: Any) -> None:
+    assert compare(build).runs == 0
