@@ -257,6 +257,13 @@ def test_results_that_hold_the_same_values_do_not_share_memory() -> None:
         assert three.tolist() == [2.0, 2.0]
 
 
+def test_strides_along_dimensions_of_one_element_are_those_of_eager() -> None:
+    compiled = pullback.compile(lambda x: x.transpose(-1, 1).double())
+    for _ in range(4):
+        x = pullback.ones(1, 3).movedim(0, -1).requires_grad_()
+        assert compiled(x).stride() == x.transpose(-1, 1).double().stride()
+
+
 def test_gradient_through_an_argument_is_not_counted_twice() -> None:
     w = pullback.tensor([3.0], requires_grad=True)
     compiled = pullback.compile(lambda y: y * w)

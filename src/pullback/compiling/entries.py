@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pullback.backend.array_module import memory_bounds, ndarray
+from pullback.backend.array_module import memory_bounds, ndarray, restride
 from pullback.backend.random import default_generator
 from pullback.backend.traced_array import TracedArray, plain
 from pullback.compiling.absent_gradients import without
 from pullback.compiling.backend import simplify, split
 from pullback.compiling.capturing import Capture, Input, hooks_of
+from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
@@ -52,6 +53,7 @@ class Entry:
         self.differentiable = made.differentiable
         self.gradient_values = made.gradient_values
         self.shown = made.shown
+        self.strides = [None if v is None else v.strides for v in made.program.outputs[: made.shown]]
         self.scalars = made.scalars
         self.conditions = made.conditions
         self.calls = len(made.program.calls)
@@ -179,7 +181,8 @@ class Entry:
 
     def _finish(self, outputs: list[Any], tensors: list[Any], leaves: Sequence[Any], again: _Again) -> Any:
         """Tensors for what was computed, with their node, in the structure of the result."""
-        made: list[Any] = [None if array is None else new_tensor(array) for array in outputs[: self.shown]]
+        arrays = map(_with_strides, outputs, self.strides)
+        made: list[Any] = [None if array is None else new_tensor(array) for array in arrays]
         if self.gradient_values or self.is_freed:
             self._attach(made, outputs[self.shown :], tensors, again)
         if process.changed and switches.inference_mode:
@@ -269,6 +272,16 @@ class _Again:
         flatten(result, leaves)
         results = [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]
         return grad(results, self.wanted, list(grads), create_graph=True, allow_unused=True)
+
+
+def _with_strides(array: Any, strides: Any) -> Any:
+    """A result with the strides of eager execution: along a dimension of one element, a runner may give others."""
+    if array is None or array.strides == strides:
+        return array
+    differ = [size for size, one, other in zip(array.shape, array.strides, strides, strict=True) if one != other]
+    if array.size and max(differ) > 1:
+        return laid_out(array, array.shape, strides, array.dtype)
+    return restride(array, array.shape, strides)
 
 
 def _has_form(array: Any, value: Value) -> bool:
