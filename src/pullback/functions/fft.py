@@ -148,10 +148,10 @@ def fft_ihfftn(
     if not dims:
         raise RuntimeError("ihfftn must transform at least one axis")
     scale = _scale(_INVERSE, norm)
-    result = G.conj_physical(G.fft_r2c(_resized(_floating(input), dims, sizes), dims[-1:], scale, True))
-    if len(dims) > 1:
-        result = G.fft_c2c(result, dims[:-1], scale, False)
-    return _finish("fft_ihfftn", out, result)
+    half = G.fft_r2c(_resized(_floating(input), dims, sizes), dims[-1:], scale, True)
+    if len(dims) == 1:
+        return _finish("fft_ihfftn", out, G.conjugated(half))
+    return _finish("fft_ihfftn", out, G.fft_c2c(G.conj_physical(half), dims[:-1], scale, False))
 
 
 def fft_irfftn(
