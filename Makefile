@@ -80,6 +80,16 @@ SEED ?= 0
 fuzz: $(VENV)/.conformance
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --programs $(PROGRAMS)
 
+# The kernels compiled with sanitizers of addresses and of undefined behaviour (gcc, Linux), in a folder of their own: their
+# tests, and odd arguments for every one of them. `make sanitize CALLS=1000 SEED=7`: so many odd calls of each kernel.
+CALLS ?= 200
+SANITIZED := build/sanitize
+sanitize: $(VENV)/.developed
+	PULLBACK_SANITIZE=1 PULLBACK_COMPILE=kernels $(BIN)/python setup.py -q build --build-base $(SANITIZED)/made --build-lib $(SANITIZED)/lib
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONPATH=$(SANITIZED)/lib:. \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1000 PYTHONMALLOC=malloc \
+	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 $(BIN)/python -m tests.sanitizing --seed $(SEED) --calls $(CALLS)
+
 # Changed and malicious files of every kind that can be loaded: `make fuzz-files FILES=20000 SEED=7`, so many of each kind.
 FILES ?= 1000
 fuzz-files: $(VENV)/.developed
@@ -110,7 +120,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
-.PHONY: coverage wheel-pure sdist docs fuzz-files
+.PHONY: coverage wheel-pure sdist docs fuzz-files sanitize
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -6,9 +6,9 @@
 
 MULTIVERSIONED int all_within(const int64_t *positions, ptrdiff_t count, int64_t least, int64_t extent)
 {
-    uint64_t wrong = 0;
+    uint64_t wrong = 0, first = (uint64_t)least, last = (uint64_t)extent - 1;
     for (ptrdiff_t i = 0; i < count; i++)
-        wrong |= (uint64_t)(positions[i] - least) | (uint64_t)(extent - 1 - positions[i]);
+        wrong |= ((uint64_t)positions[i] - first) | (last - (uint64_t)positions[i]);
     return !(wrong >> 63); /* a sign bit where a position is below `least` or not below `extent` */
 }
 
@@ -288,7 +288,8 @@ static PyObject *one_hot_rows(PyObject *const *arguments, Py_ssize_t positional,
         classes <= 0 || NDIM(arguments[0]) + 1 > NPY_MAXDIMS ||
         !all_within(data_of(arguments[0]), size_of(arguments[0]), 0, classes))
         return DECLINE;
-    memcpy(shape, SHAPE(arguments[0]), NDIM(arguments[0]) * sizeof *shape);
+    for (int i = 0; i < NDIM(arguments[0]); i++)
+        shape[i] = SHAPE(arguments[0])[i];
     shape[NDIM(arguments[0])] = classes;
     PyObject *result = PyArray_ZEROS(NDIM(arguments[0]) + 1, shape, NPY_INT64, 0);
     if (!result)

@@ -29,7 +29,7 @@ static int find_places(PyObject *indices, PyObject *dims, int ndim, const npy_in
     npy_intp along[NPY_MAXDIMS];
     int number = PyTuple_CheckExact(dims) ? read_shape(dims, along) : -1;
     if (number < 1 || !(PyList_CheckExact(indices) || PyTuple_CheckExact(indices)) ||
-        PySequence_Fast_GET_SIZE(indices) != number || along[0] < 0 || along[0] + number > ndim)
+        PySequence_Fast_GET_SIZE(indices) != number || along[0] < 0 || along[0] > ndim - number)
         return 0;
     for (int k = 1; k < number; k++)
         if (along[k] != along[0] + k)

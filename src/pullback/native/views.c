@@ -6,6 +6,7 @@
 #define SHAPE(array) PyArray_DIMS((PyArrayObject *)(array))
 #define STRIDES(array) PyArray_STRIDES((PyArrayObject *)(array))
 #define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
+#define LONGEST_STEP ((npy_intp)1 << 30) /* longer ones, of which at most one element is taken, could overflow a stride */
 
 static int is_viewable(PyObject *array) { return PyArray_CheckExact(array) && PyArray_SIZE((PyArrayObject *)array) > 0; }
 
@@ -77,7 +78,7 @@ static PyObject *slice_view(PyObject *const *arguments, Py_ssize_t positional, P
     npy_intp start, end, step, shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     if (positional != 5 || keywords || !is_viewable(arguments[0]) ||
         !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !read_size(arguments[2], &start) ||
-        !read_size(arguments[3], &end) || !read_size(arguments[4], &step) || step <= 0)
+        !read_size(arguments[3], &end) || !read_size(arguments[4], &step) || step <= 0 || step > LONGEST_STEP)
         return DECLINE;
     PyObject *input = arguments[0];
     npy_intp length = PySlice_AdjustIndices(SHAPE(input)[dim], &start, &end, step);
@@ -96,9 +97,10 @@ static PyObject *unsqueeze(PyObject *const *arguments, Py_ssize_t positional, Py
     if (positional != 2 || keywords || !is_viewable(arguments[0]) || !read_size(arguments[1], &wanted))
         return DECLINE;
     PyObject *input = arguments[0];
-    int ndim = NDIM(input), dim = (int)(wanted < 0 ? wanted + ndim + 1 : wanted);
-    if (dim < 0 || dim > ndim || ndim + 1 > NPY_MAXDIMS)
+    int ndim = NDIM(input);
+    if (wanted < -ndim - 1 || wanted > ndim || ndim + 1 > NPY_MAXDIMS)
         return DECLINE;
+    int dim = (int)(wanted < 0 ? wanted + ndim + 1 : wanted);
     for (int i = 0; i <= ndim; i++) {
         shape[i] = i == dim ? 1 : SHAPE(input)[i < dim ? i : i - 1];
         strides[i] = i != dim ? STRIDES(input)[i < dim ? i : i - 1]
