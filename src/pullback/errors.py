@@ -120,6 +120,8 @@ def captured_modification(function: str) -> AutogradError:
 
 def no_memory(error: Exception) -> RuntimeError | None:
     """The array library's complaint about an array that cannot be, in PyTorch's words; None for other errors."""
+    if isinstance(error, AllocationError):
+        return error
     if isinstance(error, MemoryError):
         return AllocationError(f"DefaultCPUAllocator: can't allocate memory: {error}")
     if isinstance(error, ValueError) and str(error).startswith(("array is too big", "Maximum allowed dimension")):

@@ -163,13 +163,13 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) 
     wanted = dtype_option("empty_strided", dtype) or default_float()
     if any(isinstance(step, int) and step < 0 for step in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    return finish("empty_strided", strided_array(sizes_of((size,), "empty_strided"), tuple(stride), wanted), options)
+    sizes = sizes_of((size,), "empty_strided")
+    return finish("empty_strided", allocated(strided_array, sizes, tuple(stride), wanted), options)
 
 
 @told_to_modes
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory whose dimensions lie in the given order, slowest first."""
     wanted = dtype_option("empty_permuted", dtype) or default_float()
-    return finish(
-        "empty_permuted", permuted_array(sizes_of((size,), "empty_permuted"), tuple(physical_layout), wanted), options
-    )
+    sizes = sizes_of((size,), "empty_permuted")
+    return finish("empty_permuted", allocated(permuted_array, sizes, tuple(physical_layout), wanted), options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
@@ -88,7 +89,7 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: 
     first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("linspace", linspace_array(first, last, _steps("linspace", steps), wanted), options)
+    return finish("linspace", allocated(linspace_array, first, last, _steps("linspace", steps), wanted), options)
 
 
 def _steps(function: str, steps: Any) -> int:
@@ -108,7 +109,7 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
     radix = number_of("logspace", "base", 4, base)
     if wanted is None:
         wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("logspace", logspace_array(first, last, _steps("logspace", steps), radix, wanted), options)
+    return finish("logspace", allocated(logspace_array, first, last, _steps("logspace", steps), radix, wanted), options)
 
 
 @told_to_modes
@@ -158,4 +159,5 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any, option
     wanted = dtype_option(function, dtype) or int64.numpy_dtype
     if wanted.kind in "bc":
         raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(wanted)}'")
-    return finish(function, triangle_positions(row, col, offset, wanted, lower=function == "tril_indices"), options)
+    positions = partial(triangle_positions, lower=function == "tril_indices")
+    return finish(function, allocated(positions, row, col, offset, wanted), options)

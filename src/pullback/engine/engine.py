@@ -24,7 +24,7 @@ from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.leaks import begin_pass
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.validation import fit_gradient, fit_gradients
-from pullback.errors import AnomalyError, check_gradient_shape
+from pullback.errors import AnomalyError, check_gradient_shape, no_memory
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.anomaly_metadata import report_anomaly
 from pullback.graph.basic_nodes import GraphRoot
@@ -257,6 +257,10 @@ class Engine:
                     node.freed_by = called_at
                 fresh = node.fresh
         except Exception as error:
+            # The array library's error has a class of its own; a MemoryError of the user's hooks arrives as it is.
+            if isinstance(error, MemoryError) and type(error) is not MemoryError and (told := no_memory(error)):
+                note_source_line(told, node)
+                raise told from None
             note_source_line(error, node)
             raise
 

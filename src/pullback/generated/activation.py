@@ -72,7 +72,10 @@ def relu(input: Tensor) -> Tensor:
         if (taken := divert("relu", (input,))) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = relu_kernel(input_array)
+    try:
+        computed: Any = relu_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("relu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -113,7 +116,10 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = sigmoid_kernel(input_array)
+    try:
+        computed: Any = sigmoid_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("sigmoid", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -153,7 +159,10 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("logsigmoid", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = logsigmoid_kernel(input_array)
+    try:
+        computed: Any = logsigmoid_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("logsigmoid", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -192,7 +201,10 @@ def silu(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("silu", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = silu_kernel(input_array)
+    try:
+        computed: Any = silu_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("silu", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -236,7 +248,10 @@ def mish(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("mish", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = mish_kernel(input_array)
+    try:
+        computed: Any = mish_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("mish", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -492,7 +507,10 @@ def hardsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("hardsigmoid", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = hardsigmoid_kernel(input_array)
+    try:
+        computed: Any = hardsigmoid_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("hardsigmoid", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -531,7 +549,10 @@ def hardswish(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("hardswish", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = hardswish_kernel(input_array)
+    try:
+        computed: Any = hardswish_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("hardswish", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -763,7 +784,7 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = prelu_kernel_kernel(input_array, weight_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("prelu_kernel", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -826,7 +847,7 @@ def rrelu_with_noise(input: Tensor, noise: Tensor, *, out: Any = None) -> Tensor
         promoted = True
     try:
         computed: Any = rrelu_with_noise_kernel(input_array, noise_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("rrelu_with_noise", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

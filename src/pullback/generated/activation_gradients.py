@@ -87,7 +87,7 @@ def tanh_backward(output_grad: Tensor, output: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = tanh_backward_kernel(output_grad_array, output_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("tanh_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -165,7 +165,7 @@ def sigmoid_backward(output_grad: Tensor, output: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = sigmoid_backward_kernel(output_grad_array, output_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("sigmoid_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -238,7 +238,7 @@ def log_sigmoid_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = log_sigmoid_backward_kernel(output_grad_array, input_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("log_sigmoid_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -713,7 +713,7 @@ def hardsigmoid_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = hardsigmoid_backward_kernel(output_grad_array, input_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("hardsigmoid_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -784,7 +784,7 @@ def hardswish_backward(output_grad: Tensor, input: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = hardswish_backward_kernel(output_grad_array, input_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("hardswish_backward", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

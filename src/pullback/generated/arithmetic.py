@@ -351,7 +351,7 @@ def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = mul_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("mul", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -447,7 +447,7 @@ def div(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = div_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("div", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -695,7 +695,7 @@ def floor_divide(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = floor_divide_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("floor_divide", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -765,7 +765,7 @@ def remainder(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = remainder_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("remainder", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -827,7 +827,7 @@ def remainder_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = remainder_scalar_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("remainder_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -888,7 +888,7 @@ def fmod(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = fmod_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("fmod", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -950,7 +950,7 @@ def fmod_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = fmod_scalar_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("fmod_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -984,7 +984,10 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("neg", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = neg_kernel(input_array)
+    try:
+        computed: Any = neg_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("neg", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -1028,7 +1031,10 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = reciprocal_kernel(input_array)
+    try:
+        computed: Any = reciprocal_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("reciprocal", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -1274,7 +1280,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
         computed: Any = gcd_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("gcd", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1299,7 +1305,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, other_array)
     try:
         computed: Any = lcm_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("lcm", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1327,7 +1333,10 @@ def conjugated(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("conjugated", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = conjugated_kernel(input._array)
+    try:
+        computed: Any = conjugated_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("conjugated", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

@@ -34,7 +34,7 @@ def bitwise_and(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("bitwise_and", "other", other_array))
     try:
         computed: Any = bitwise_and_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("bitwise_and", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -65,7 +65,7 @@ def bitwise_or(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("bitwise_or", "other", other_array))
     try:
         computed: Any = bitwise_or_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("bitwise_or", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -96,7 +96,7 @@ def bitwise_xor(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("bitwise_xor", "other", other_array))
     try:
         computed: Any = bitwise_xor_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("bitwise_xor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -129,7 +129,7 @@ def bitwise_left_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         )
     try:
         computed: Any = bitwise_left_shift_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("bitwise_left_shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -162,7 +162,7 @@ def bitwise_right_shift(input: Tensor, other: Any, *, out: Any = None) -> Tensor
         )
     try:
         computed: Any = bitwise_right_shift_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("bitwise_right_shift", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -181,7 +181,10 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("bitwise_not", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = bitwise_not_kernel(input._array)
+    try:
+        computed: Any = bitwise_not_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("bitwise_not", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -199,7 +202,10 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("logical_not", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = logical_not_kernel(input._array)
+    try:
+        computed: Any = logical_not_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("logical_not", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -219,7 +225,7 @@ def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             return taken
     try:
         computed: Any = logical_and_kernel(input._array, other._array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("logical_and", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -240,7 +246,7 @@ def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             return taken
     try:
         computed: Any = logical_or_kernel(input._array, other._array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("logical_or", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -261,7 +267,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             return taken
     try:
         computed: Any = logical_xor_kernel(input._array, other._array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("logical_xor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

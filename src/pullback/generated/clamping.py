@@ -84,7 +84,7 @@ def where(condition: Tensor, input: Any, other: Any, *, out: Any = None) -> Tens
     (input_array, other_array), promoted = promote_many(input_array, other_array)
     try:
         computed: Any = where_kernel(condition._array, input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("where", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -207,7 +207,7 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = maximum_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("maximum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -287,7 +287,7 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = minimum_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("minimum", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -367,7 +367,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = fmax_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("fmax", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -447,7 +447,7 @@ def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = fmin_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("fmin", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -624,7 +624,7 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
     (input_array, min_array, max_array), promoted = promote_many(input_array, min_array, max_array)
     try:
         computed: Any = clamp_tensor_kernel(input_array, min_array, max_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("clamp_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -770,7 +770,7 @@ def clamp_min_tensor(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = clamp_min_tensor_kernel(input_array, min_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("clamp_min_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -906,7 +906,7 @@ def clamp_max_tensor(input: Tensor, max: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = clamp_max_tensor_kernel(input_array, max_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("clamp_max_tensor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1006,7 +1006,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
     (input_array, end_array, weight_array), promoted = promote_many(input_array, end_array, weight_array)
     try:
         computed: Any = lerp_kernel(input_array, end_array, weight_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("lerp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

@@ -32,7 +32,7 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("eq", "other", other_array))
     try:
         computed: Any = eq_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("eq", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -58,7 +58,7 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("ne", "other", other_array))
     try:
         computed: Any = ne_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("ne", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -84,7 +84,7 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("lt", "other", other_array))
     try:
         computed: Any = lt_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("lt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -110,7 +110,7 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("le", "other", other_array))
     try:
         computed: Any = le_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("le", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -136,7 +136,7 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("gt", "other", other_array))
     try:
         computed: Any = gt_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("gt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -162,7 +162,7 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         input_array, other_array = promote_arrays(input_array, as_number_argument("ge", "other", other_array))
     try:
         computed: Any = ge_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("ge", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -176,7 +176,10 @@ def isnan(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isnan", (input,))) is not PROCEED:
             return taken
-    computed: Any = isnan_kernel(input._array)
+    try:
+        computed: Any = isnan_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("isnan", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -189,7 +192,10 @@ def isinf(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isinf", (input,))) is not PROCEED:
             return taken
-    computed: Any = isinf_kernel(input._array)
+    try:
+        computed: Any = isinf_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("isinf", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -202,7 +208,10 @@ def isfinite(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isfinite", (input,))) is not PROCEED:
             return taken
-    computed: Any = isfinite_kernel(input._array)
+    try:
+        computed: Any = isfinite_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("isfinite", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -215,7 +224,10 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("isposinf", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = isposinf_kernel(input._array)
+    try:
+        computed: Any = isposinf_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("isposinf", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -228,7 +240,10 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("isneginf", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = isneginf_kernel(input._array)
+    try:
+        computed: Any = isneginf_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("isneginf", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -241,7 +256,10 @@ def isreal(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isreal", (input,))) is not PROCEED:
             return taken
-    computed: Any = isreal_kernel(input._array)
+    try:
+        computed: Any = isreal_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("isreal", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:

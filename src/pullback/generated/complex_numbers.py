@@ -50,7 +50,10 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("abs", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = abs_kernel(input_array)
+    try:
+        computed: Any = abs_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("abs", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -90,7 +93,10 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = angle_kernel(input_array)
+    try:
+        computed: Any = angle_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("angle", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -126,7 +132,10 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("sgn", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = sgn_kernel(input_array)
+    try:
+        computed: Any = sgn_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("sgn", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -162,7 +171,10 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("conj_physical", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = conj_physical_kernel(input_array)
+    try:
+        computed: Any = conj_physical_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("conj_physical", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -218,7 +230,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = polar_kernel(abs_array, angle_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("polar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -275,7 +287,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = complex_kernel(real_array, imag_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("complex", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -308,7 +320,10 @@ def real_part(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("real_part", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = real_part_kernel(input._array)
+    try:
+        computed: Any = real_part_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("real_part", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -334,7 +349,10 @@ def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("imaginary_part", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = imaginary_part_kernel(input._array)
+    try:
+        computed: Any = imaginary_part_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("imaginary_part", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

@@ -51,7 +51,10 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     ):
         if (taken := divert("linalg_cholesky_ex", (A, upper, check_errors), out)) is not PROCEED:
             return taken
-    L_value, info_value = linalg_cholesky_ex_kernel(A._array, upper=upper, check_errors=check_errors)
+    try:
+        L_value, info_value = linalg_cholesky_ex_kernel(A._array, upper=upper, check_errors=check_errors)
+    except MemoryError as error:
+        raise refuse("linalg_cholesky_ex", error, locals()) from None
     L = new_tensor(as_array(L_value))
     info = new_tensor(as_array(info_value))
     if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
@@ -85,7 +88,10 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase) or type(upper) is not bool:
         if (taken := divert("cholesky", (input, upper), out)) is not PROCEED:
             return taken
-    computed: Any = cholesky_kernel(input._array, upper)
+    try:
+        computed: Any = cholesky_kernel(input._array, upper)
+    except MemoryError as error:
+        raise refuse("cholesky", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -172,7 +178,10 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("geqrf", (input,), out)) is not PROCEED:
             return taken
-    a_value, tau_value = geqrf_kernel(input._array)
+    try:
+        a_value, tau_value = geqrf_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("geqrf", error, locals()) from None
     a = new_tensor(as_array(a_value))
     tau = new_tensor(as_array(tau_value))
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
@@ -327,7 +336,10 @@ def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
     if process.diverted or out is not None or not isinstance(A, TensorBase):
         if (taken := divert("linalg_eig", (A,), out)) is not PROCEED:
             return taken
-    eigenvalues_value, eigenvectors_value = linalg_eig_kernel(A._array)
+    try:
+        eigenvalues_value, eigenvectors_value = linalg_eig_kernel(A._array)
+    except MemoryError as error:
+        raise refuse("linalg_eig", error, locals()) from None
     eigenvalues = new_tensor(as_array(eigenvalues_value))
     eigenvectors = new_tensor(as_array(eigenvectors_value))
     if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
@@ -349,7 +361,10 @@ def singular_values(A: Tensor) -> Tensor:
     if process.diverted or not isinstance(A, TensorBase):
         if (taken := divert("singular_values", (A,))) is not PROCEED:
             return taken
-    computed: Any = singular_values_kernel(A._array)
+    try:
+        computed: Any = singular_values_kernel(A._array)
+    except MemoryError as error:
+        raise refuse("singular_values", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if A._requires_grad:
@@ -378,7 +393,10 @@ def eigenvalues(A: Tensor) -> Tensor:
     if process.diverted or not isinstance(A, TensorBase):
         if (taken := divert("eigenvalues", (A,))) is not PROCEED:
             return taken
-    computed: Any = eigenvalues_kernel(A._array)
+    try:
+        computed: Any = eigenvalues_kernel(A._array)
+    except MemoryError as error:
+        raise refuse("eigenvalues", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if A._requires_grad:
@@ -391,7 +409,10 @@ def identity_like(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("identity_like", (input,))) is not PROCEED:
             return taken
-    computed: Any = identity_like_kernel(input._array)
+    try:
+        computed: Any = identity_like_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("identity_like", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:

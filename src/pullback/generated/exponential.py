@@ -90,7 +90,7 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = pow_kernel(input_array, exponent_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("pow", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -168,7 +168,7 @@ def pow_scalar(input: Tensor, exponent: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = pow_scalar_kernel(input_array, exponent_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("pow_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -243,7 +243,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = pow_base_kernel(exponent_array, input_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("pow_base", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -292,7 +292,10 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = sqrt_kernel(input_array)
+    try:
+        computed: Any = sqrt_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("sqrt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -338,7 +341,10 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = rsqrt_kernel(input_array)
+    try:
+        computed: Any = rsqrt_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("rsqrt", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -384,7 +390,10 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = exp_kernel(input_array)
+    try:
+        computed: Any = exp_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("exp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -430,7 +439,10 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = exp2_kernel(input_array)
+    try:
+        computed: Any = exp2_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("exp2", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -476,7 +488,10 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = expm1_kernel(input_array)
+    try:
+        computed: Any = expm1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("expm1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -522,7 +537,10 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = log_kernel(input_array)
+    try:
+        computed: Any = log_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("log", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -568,7 +586,10 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = log2_kernel(input_array)
+    try:
+        computed: Any = log2_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("log2", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -614,7 +635,10 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = log10_kernel(input_array)
+    try:
+        computed: Any = log10_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("log10", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -661,7 +685,10 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = log1p_kernel(input_array)
+    try:
+        computed: Any = log1p_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("log1p", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -736,7 +763,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = logaddexp_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("logaddexp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -816,7 +843,7 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = logaddexp2_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("logaddexp2", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

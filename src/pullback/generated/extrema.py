@@ -44,7 +44,10 @@ def max_all(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("max_all", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = max_all_kernel(input._array)
+    try:
+        computed: Any = max_all_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("max_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -83,7 +86,10 @@ def min_all(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("min_all", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = min_all_kernel(input._array)
+    try:
+        computed: Any = min_all_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("min_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

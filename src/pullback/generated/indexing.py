@@ -413,7 +413,10 @@ def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("nonzero", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = nonzero_kernel(input._array)
+    try:
+        computed: Any = nonzero_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("nonzero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:

@@ -235,7 +235,10 @@ def block_diag(tensors: Any) -> Tensor:
     tensors = as_tensor_list("block_diag", "tensors", 1, tensors)
     tensors_array = [t._array for t in tensors]
     tensors_array = promote_list(tensors_array)
-    computed: Any = block_diag_kernel(tensors_array)
+    try:
+        computed: Any = block_diag_kernel(tensors_array)
+    except MemoryError as error:
+        raise refuse("block_diag", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if any([t._requires_grad for t in tensors]) and (

@@ -24,9 +24,12 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     ):
         if (taken := divert("linalg_ldl_factor_ex", (A, hermitian, check_errors), out)) is not PROCEED:
             return taken
-    LD_value, pivots_value, info_value = linalg_ldl_factor_ex_kernel(
-        A._array, hermitian=hermitian, check_errors=check_errors
-    )
+    try:
+        LD_value, pivots_value, info_value = linalg_ldl_factor_ex_kernel(
+            A._array, hermitian=hermitian, check_errors=check_errors
+        )
+    except MemoryError as error:
+        raise refuse("linalg_ldl_factor_ex", error, locals()) from None
     LD = new_tensor(as_array(LD_value))
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))

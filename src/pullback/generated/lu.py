@@ -51,7 +51,12 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     ):
         if (taken := divert("linalg_lu_factor_ex", (A, pivot, check_errors), out)) is not PROCEED:
             return taken
-    LU_value, pivots_value, info_value = linalg_lu_factor_ex_kernel(A._array, pivot=pivot, check_errors=check_errors)
+    try:
+        LU_value, pivots_value, info_value = linalg_lu_factor_ex_kernel(
+            A._array, pivot=pivot, check_errors=check_errors
+        )
+    except MemoryError as error:
+        raise refuse("linalg_lu_factor_ex", error, locals()) from None
     LU = new_tensor(as_array(LU_value))
     pivots = new_tensor(as_array(pivots_value))
     info = new_tensor(as_array(info_value))
@@ -101,7 +106,10 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     if process.diverted or out is not None or not isinstance(A, TensorBase) or type(pivot) is not bool:
         if (taken := divert("linalg_lu", (A, pivot), out)) is not PROCEED:
             return taken
-    P_value, L_value, U_value = linalg_lu_kernel(A._array, pivot=pivot)
+    try:
+        P_value, L_value, U_value = linalg_lu_kernel(A._array, pivot=pivot)
+    except MemoryError as error:
+        raise refuse("linalg_lu", error, locals()) from None
     P = new_tensor(as_array(P_value))
     L = new_tensor(as_array(L_value))
     U = new_tensor(as_array(U_value))

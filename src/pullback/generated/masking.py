@@ -637,7 +637,10 @@ def zero(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("zero", (input,))) is not PROCEED:
             return taken
-    computed: Any = zero_kernel(input._array)
+    try:
+        computed: Any = zero_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

@@ -43,7 +43,10 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(A, TensorBase):
         if (taken := divert("linalg_det", (A,), out)) is not PROCEED:
             return taken
-    computed: Any = linalg_det_kernel(A._array)
+    try:
+        computed: Any = linalg_det_kernel(A._array)
+    except MemoryError as error:
+        raise refuse("linalg_det", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if A._requires_grad and (not process.changed or switches.records or note_cut(None, result, A)):
@@ -87,7 +90,10 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     if process.diverted or out is not None or not isinstance(A, TensorBase):
         if (taken := divert("linalg_slogdet", (A,), out)) is not PROCEED:
             return taken
-    sign_value, logabsdet_value = linalg_slogdet_kernel(A._array)
+    try:
+        sign_value, logabsdet_value = linalg_slogdet_kernel(A._array)
+    except MemoryError as error:
+        raise refuse("linalg_slogdet", error, locals()) from None
     sign = new_tensor(as_array(sign_value))
     logabsdet = new_tensor(as_array(logabsdet_value))
     if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
@@ -123,7 +129,10 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> 
     if process.diverted or out is not None or not isinstance(A, TensorBase) or type(check_errors) is not bool:
         if (taken := divert("linalg_inv_ex", (A, check_errors), out)) is not PROCEED:
             return taken
-    inverse_value, info_value = linalg_inv_ex_kernel(A._array, check_errors=check_errors)
+    try:
+        inverse_value, info_value = linalg_inv_ex_kernel(A._array, check_errors=check_errors)
+    except MemoryError as error:
+        raise refuse("linalg_inv_ex", error, locals()) from None
     inverse = new_tensor(as_array(inverse_value))
     info = new_tensor(as_array(info_value))
     if A._requires_grad and (not process.changed or switches.records or note_cut(None, None, A)):
@@ -195,7 +204,10 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     if process.diverted or not isinstance(A, TensorBase):
         if (taken := divert("linalg_matrix_exp", (A,))) is not PROCEED:
             return taken
-    computed: Any = linalg_matrix_exp_kernel(A._array)
+    try:
+        computed: Any = linalg_matrix_exp_kernel(A._array)
+    except MemoryError as error:
+        raise refuse("linalg_matrix_exp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if A._requires_grad and (not process.changed or switches.records or note_cut(None, result, A)):

@@ -339,7 +339,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         input_array, vec2_array = promote_arrays(input_array, vec2_array)
     try:
         computed: Any = outer_kernel(input_array, vec2_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("outer", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -496,7 +496,10 @@ def trace(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("trace", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = trace_kernel(input._array)
+    try:
+        computed: Any = trace_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("trace", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

@@ -136,7 +136,7 @@ def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = div_or_zero_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("div_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -214,7 +214,7 @@ def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
         promoted = True
     try:
         computed: Any = unit_or_zero_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("unit_or_zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

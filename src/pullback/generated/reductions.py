@@ -374,7 +374,10 @@ def not_nan(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("not_nan", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = not_nan_kernel(input._array)
+    try:
+        computed: Any = not_nan_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("not_nan", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:

@@ -50,7 +50,10 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("floor", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = floor_kernel(input_array)
+    try:
+        computed: Any = floor_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("floor", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -81,7 +84,10 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("ceil", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = ceil_kernel(input_array)
+    try:
+        computed: Any = ceil_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("ceil", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -112,7 +118,10 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("trunc", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = trunc_kernel(input_array)
+    try:
+        computed: Any = trunc_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("trunc", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -143,7 +152,10 @@ def round(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("round", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = round_kernel(input_array)
+    try:
+        computed: Any = round_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("round", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -209,7 +221,10 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("frac", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = frac_kernel(input_array)
+    try:
+        computed: Any = frac_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("frac", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -240,7 +255,10 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("sign", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    computed: Any = sign_kernel(input_array)
+    try:
+        computed: Any = sign_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("sign", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -261,7 +279,10 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("signbit", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = signbit_kernel(input._array)
+    try:
+        computed: Any = signbit_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("signbit", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -314,7 +335,7 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = copysign_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("copysign", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -391,7 +412,7 @@ def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = copysign_scalar_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("copysign_scalar", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -455,7 +476,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = nextafter_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("nextafter", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -513,7 +534,10 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
         if (taken := divert("frexp", (input,), out)) is not PROCEED:
             return taken
     input_array = input._array
-    mantissa_value, exponent_value = frexp_kernel(input_array)
+    try:
+        mantissa_value, exponent_value = frexp_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("frexp", error, locals()) from None
     mantissa = new_tensor(as_array(mantissa_value))
     exponent = new_tensor(as_array(exponent_value))
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
@@ -577,7 +601,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = ldexp_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("ldexp", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -619,7 +643,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = heaviside_kernel(input_array, values_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("heaviside", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -656,7 +680,10 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("zeros_of", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = zeros_of_kernel(input._array)
+    try:
+        computed: Any = zeros_of_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("zeros_of", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

@@ -987,7 +987,10 @@ def ones_in_shape_of(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("ones_in_shape_of", (input,))) is not PROCEED:
             return taken
-    computed: Any = ones_in_shape_of_kernel(input._array)
+    try:
+        computed: Any = ones_in_shape_of_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("ones_in_shape_of", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1000,7 +1003,10 @@ def is_zero(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("is_zero", (input,))) is not PROCEED:
             return taken
-    computed: Any = is_zero_kernel(input._array)
+    try:
+        computed: Any = is_zero_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("is_zero", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1013,7 +1019,10 @@ def is_false(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("is_false", (input,))) is not PROCEED:
             return taken
-    computed: Any = is_false_kernel(input._array)
+    try:
+        computed: Any = is_false_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("is_false", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:

@@ -42,7 +42,10 @@ def clone(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("clone", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = clone_kernel(input._array)
+    try:
+        computed: Any = clone_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("clone", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -257,7 +260,10 @@ def zeros_in_shape_of(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("zeros_in_shape_of", (input,))) is not PROCEED:
             return taken
-    computed: Any = zeros_in_shape_of_kernel(input._array)
+    try:
+        computed: Any = zeros_in_shape_of_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("zeros_in_shape_of", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -278,7 +284,10 @@ def alias(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("alias", (input,))) is not PROCEED:
             return taken
-    computed: Any = alias_kernel(input._array)
+    try:
+        computed: Any = alias_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("alias", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
@@ -454,7 +463,10 @@ def t(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("t", (input,))) is not PROCEED:
             return taken
-    computed: Any = t_kernel(input._array)
+    try:
+        computed: Any = t_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
@@ -511,7 +523,10 @@ def squeeze(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("squeeze", (input,))) is not PROCEED:
             return taken
-    computed: Any = squeeze_kernel(input._array)
+    try:
+        computed: Any = squeeze_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("squeeze", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input)
@@ -747,7 +762,10 @@ def view_as_real(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("view_as_real", (input,))) is not PROCEED:
             return taken
-    computed: Any = view_as_real_kernel(input._array)
+    try:
+        computed: Any = view_as_real_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("view_as_real", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input, replay=lambda t: view_as_real(t))
@@ -771,7 +789,10 @@ def view_as_complex(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("view_as_complex", (input,))) is not PROCEED:
             return taken
-    computed: Any = view_as_complex_kernel(input._array)
+    try:
+        computed: Any = view_as_complex_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("view_as_complex", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     make_view(result, input, replay=lambda t: view_as_complex(t))

@@ -176,7 +176,10 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     if process.diverted or out is not None or not isinstance(input, TensorBase) or type(upper) is not bool:
         if (taken := divert("cholesky_inverse", (input, upper), out)) is not PROCEED:
             return taken
-    computed: Any = cholesky_inverse_kernel(input._array, upper)
+    try:
+        computed: Any = cholesky_inverse_kernel(input._array, upper)
+    except MemoryError as error:
+        raise refuse("cholesky_inverse", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

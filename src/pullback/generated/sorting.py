@@ -279,7 +279,10 @@ def median_all(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("median_all", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = median_all_kernel(input._array)
+    try:
+        computed: Any = median_all_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("median_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -318,7 +321,10 @@ def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("nanmedian_all", (input,), out)) is not PROCEED:
             return taken
-    computed: Any = nanmedian_all_kernel(input._array)
+    try:
+        computed: Any = nanmedian_all_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("nanmedian_all", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):

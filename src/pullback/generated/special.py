@@ -91,7 +91,10 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = erf_kernel(input_array)
+    try:
+        computed: Any = erf_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("erf", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -137,7 +140,10 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = erfc_kernel(input_array)
+    try:
+        computed: Any = erfc_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("erfc", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -187,7 +193,10 @@ def erfcx(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = erfcx_kernel(input_array)
+    try:
+        computed: Any = erfcx_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("erfcx", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -230,7 +239,10 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = erfinv_kernel(input_array)
+    try:
+        computed: Any = erfinv_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("erfinv", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -278,7 +290,10 @@ def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = ndtr_kernel(input_array)
+    try:
+        computed: Any = ndtr_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("ndtr", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -315,7 +330,10 @@ def log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = log_ndtr_kernel(input_array)
+    try:
+        computed: Any = log_ndtr_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("log_ndtr", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -357,7 +375,10 @@ def ndtri(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = ndtri_kernel(input_array)
+    try:
+        computed: Any = ndtri_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("ndtri", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -399,7 +420,10 @@ def entr(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = entr_kernel(input_array)
+    try:
+        computed: Any = entr_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("entr", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -469,7 +493,7 @@ def xlogy(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = xlogy_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("xlogy", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -555,7 +579,7 @@ def xlog1py(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = xlog1py_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("xlog1py", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -606,7 +630,10 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = lgamma_kernel(input_array)
+    try:
+        computed: Any = lgamma_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("lgamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -647,7 +674,10 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = digamma_kernel(input_array)
+    try:
+        computed: Any = digamma_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("digamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -795,7 +825,7 @@ def zeta(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = zeta_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("zeta", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -864,7 +894,7 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = igamma_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("igamma", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -938,7 +968,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         promoted = True
     try:
         computed: Any = igammac_kernel(input_array, other_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("igammac", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -991,7 +1021,10 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = i0_kernel(input_array)
+    try:
+        computed: Any = i0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("i0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -1037,7 +1070,10 @@ def i0e(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = i0e_kernel(input_array)
+    try:
+        computed: Any = i0e_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("i0e", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -1078,7 +1114,10 @@ def i1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = i1_kernel(input_array)
+    try:
+        computed: Any = i1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("i1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -1119,7 +1158,10 @@ def i1e(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = i1e_kernel(input_array)
+    try:
+        computed: Any = i1e_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("i1e", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
@@ -1142,7 +1184,10 @@ def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = airy_ai_kernel(input_array)
+    try:
+        computed: Any = airy_ai_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("airy_ai", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1158,7 +1203,10 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = bessel_j0_kernel(input_array)
+    try:
+        computed: Any = bessel_j0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("bessel_j0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1174,7 +1222,10 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = bessel_j1_kernel(input_array)
+    try:
+        computed: Any = bessel_j1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("bessel_j1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1190,7 +1241,10 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = bessel_y0_kernel(input_array)
+    try:
+        computed: Any = bessel_y0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("bessel_y0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1206,7 +1260,10 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = bessel_y1_kernel(input_array)
+    try:
+        computed: Any = bessel_y1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("bessel_y1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1222,7 +1279,10 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = spherical_bessel_j0_kernel(input_array)
+    try:
+        computed: Any = spherical_bessel_j0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("spherical_bessel_j0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1238,7 +1298,10 @@ def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = modified_bessel_i0_kernel(input_array)
+    try:
+        computed: Any = modified_bessel_i0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("modified_bessel_i0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1254,7 +1317,10 @@ def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = modified_bessel_i1_kernel(input_array)
+    try:
+        computed: Any = modified_bessel_i1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("modified_bessel_i1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1270,7 +1336,10 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = modified_bessel_k0_kernel(input_array)
+    try:
+        computed: Any = modified_bessel_k0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("modified_bessel_k0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1286,7 +1355,10 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = modified_bessel_k1_kernel(input_array)
+    try:
+        computed: Any = modified_bessel_k1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("modified_bessel_k1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1302,7 +1374,10 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = scaled_modified_bessel_k0_kernel(input_array)
+    try:
+        computed: Any = scaled_modified_bessel_k0_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("scaled_modified_bessel_k0", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1318,7 +1393,10 @@ def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = scaled_modified_bessel_k1_kernel(input_array)
+    try:
+        computed: Any = scaled_modified_bessel_k1_kernel(input_array)
+    except MemoryError as error:
+        raise refuse("scaled_modified_bessel_k1", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad:
@@ -1337,7 +1415,7 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = chebyshev_polynomial_t_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1357,7 +1435,7 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = chebyshev_polynomial_u_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1377,7 +1455,7 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = chebyshev_polynomial_v_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1397,7 +1475,7 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None) -> Tens
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = chebyshev_polynomial_w_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1417,7 +1495,7 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor, *, out: Any = None)
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = shifted_chebyshev_polynomial_t_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("shifted_chebyshev_polynomial_t", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1437,7 +1515,7 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor, *, out: Any = None)
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = shifted_chebyshev_polynomial_u_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("shifted_chebyshev_polynomial_u", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1457,7 +1535,7 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor, *, out: Any = None)
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = shifted_chebyshev_polynomial_v_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("shifted_chebyshev_polynomial_v", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1477,7 +1555,7 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor, *, out: Any = None)
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = shifted_chebyshev_polynomial_w_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("shifted_chebyshev_polynomial_w", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1497,7 +1575,7 @@ def hermite_polynomial_h(input: Tensor, n: Tensor, *, out: Any = None) -> Tensor
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = hermite_polynomial_h_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("hermite_polynomial_h", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1517,7 +1595,7 @@ def hermite_polynomial_he(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = hermite_polynomial_he_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("hermite_polynomial_he", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1537,7 +1615,7 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = laguerre_polynomial_l_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("laguerre_polynomial_l", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1557,7 +1635,7 @@ def legendre_polynomial_p(input: Tensor, n: Tensor, *, out: Any = None) -> Tenso
         input_array, n_array = promote_arrays_to_float(input_array, n_array)
     try:
         computed: Any = legendre_polynomial_p_kernel(input_array, n_array)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise refuse("legendre_polynomial_p", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import widened
-from pullback.kernels.windows import add_windows, offset_slices, pad_with, window_counts, window_view
+from pullback.kernels.windows import add_windows, check_windows, offset_slices, pad_with, window_counts, window_view
 from pullback.native import native
 from pullback.typing import Array, Shape
 
@@ -205,6 +205,7 @@ def _depthwise_transposed(x: Array, w: Array, stride: Shape, dilation: Shape, si
 
 def _depthwise_grad_weight(padded: Array, g: Array, weight_shape: Shape, stride: Shape, dilation: Shape) -> Array:
     """For each weight the product of the gradient with what the weight had read, summed per channel."""
+    check_windows(padded.shape[2:], weight_shape[2:], stride, dilation, g.shape[2:])
     total = np.zeros(weight_shape, g.dtype)
     flat = (*g.shape[:2], -1)
     for offset, places in offset_slices(weight_shape[2:], stride, dilation, g.shape[2:]):

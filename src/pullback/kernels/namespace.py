@@ -80,7 +80,7 @@ FILES = {
     "strided": "geometry_of element_positions gather_strided overwrite_strided scatter_strided",
     "triangular": "linalg_solve_triangular triangular_solve",
     "trigonometric": "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot deg2rad rad2deg",
-    "windows": "pad_with window_view offset_slices add_windows window_counts",
+    "windows": "pad_with check_windows window_view offset_slices add_windows window_counts",
     "windows_signal": "general_cosine_window bartlett_window_values cosine_window_values exponential_window_values gaussian_window_values kaiser_window_values",
 }
 # fmt: on

@@ -189,6 +189,8 @@ def _sum_along(array: Array, axis: int, kernel: int, stride: int, count: int) ->
     """Sums of windows of one dimension: a box is a product of segments, so each dimension is summed on its own."""
     lead = (slice(None),) * axis
     total: Array = array[(*lead, slice(0, stride * (count - 1) + 1, stride))]
+    if not total.size:
+        return total  # there may be any number of offsets
     for offset in range(1, kernel):
         piece = array[(*lead, slice(offset, offset + stride * (count - 1) + 1, stride))]
         if offset == 1:

@@ -24,11 +24,22 @@ def pad_with(input: Array, padding: Shape, value: float = 0, after: Shape | None
     return padded
 
 
+def check_windows(sizes: Shape, kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> None:
+    """Refuse windows that reach beyond the padded sizes. (NumPy's own check overflows for huge numbers.)"""
+    for size, k, d, c, s in zip(sizes, kernel, dilation, counts, stride, strict=True):
+        if k > 0 and c > 0 and (k - 1) * d + (c - 1) * s >= size:
+            raise RuntimeError(
+                f"Kernel size can't be greater than actual input size: {c} windows of {k} elements, with stride {s} and "
+                f"dilation {d}, do not lie in {size} elements"
+            )
+
+
 @by_device
 def window_view(padded: Array, kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> Array:
     """View (*lead, *spatial) as (*lead, *kernel, *counts): element k of window i of each spatial dimension."""
     dims = len(kernel)
     lead = padded.ndim - dims
+    check_windows(padded.shape[lead:], kernel, stride, dilation, counts)
     if type(padded) is np.ndarray and padded.flags.c_contiguous:
         # What the general way below makes, without its checks: 2 instead of 30 microseconds.
         steps = padded.strides[lead:]

@@ -123,13 +123,12 @@ def _read_number(p: Parameter) -> list[str]:
 def refusing(operation: Operation, work: list[str], call: str) -> list[str]:
     """The work and the kernel's call, with the words for wrong arguments around what may fail. See Note [Refusals]."""
     if operation.only_tensors and operation.broadcasts:
-        before, tried, kind = work, [call], "ValueError"
+        before, tried, kind = work, [call], "(ValueError, MemoryError)"
     elif operation.only_tensors and len(operation.kernel.tensors) < 2:
-        before, tried, kind = [*work, call], [], ""
+        before, tried, kind = work, [call], "MemoryError"
     else:
         before, tried, kind = [], [*work, call], "Exception"
     out = ["    " + text for text in before]
-    if tried:
-        out += ["    try:", *["        " + text for text in tried], f"    except {kind} as error:"]
-        out.append(f"        raise refuse({operation.name!r}, error, locals()) from None")
+    out += ["    try:", *["        " + text for text in tried], f"    except {kind} as error:"]
+    out.append(f"        raise refuse({operation.name!r}, error, locals()) from None")
     return out

@@ -39,6 +39,35 @@ class _LoadHook:
         return self.hook(self.module, *args) if self.with_module else self.hook(*args)
 
 
+class _StateBefore:
+    """The tensors of a module and its children before they are loaded, for when an exception ends that half-way.
+
+    (Keys and shapes that do not fit are no such exception: they are told at the end, and what fits is loaded.)
+    """
+
+    def __init__(self, module: Any, state_dict: Mapping[str, Any], assign: bool) -> None:
+        self._tables = [
+            (table, dict(table)) for part in module.modules() for table in (part._parameters, part._buffers)
+        ]
+        written = [] if assign else [t for name, t in _named_tensors(module, "") if name in state_dict]
+        self._values = [(t, t.detach().clone()) for t in written if isinstance(t, Tensor) and not is_lazy(t)]
+
+    def put_back(self) -> None:
+        """Let the module hold the same tensors with the same values. The versions of `.data` are not the tensors'."""
+        for table, held in self._tables:
+            table.clear()
+            table.update(held)
+        for tensor, values in self._values:
+            tensor.data.copy_(values)
+
+
+def _named_tensors(module: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    yield from ((prefix + name, tensor) for name, tensor in module._persistent_tensors())
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from _named_tensors(child, f"{prefix}{name}.")
+
+
 class ModuleState:
     """The part of Module that reads and writes state dicts."""
 
@@ -246,7 +275,12 @@ class ModuleState:
                         "values: change the lists of incompatible_keys in place."
                     )
 
-        load(self, copied)
+        before = _StateBefore(self, copied, assign)
+        try:
+            load(self, copied)
+        except BaseException:
+            before.put_back()
+            raise
         if strict:
             for what, keys in (("Unexpected", unexpected_keys), ("Missing", missing_keys)):
                 if keys:
