@@ -63,7 +63,10 @@ def bend(input: Tensor, *, out: Any = None) -> Tensor:
     input_array = input._array
     if input_array.dtype.kind not in "fc":
         input_array = promote_to_float(input_array)
-    computed: Any = bend_kernel(input_array)
+    try:
+        computed: Any = bend_kernel(input_array)
+    except MemoryError as error:
+        raise refuse('bend', error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
     if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
