@@ -41,7 +41,7 @@ def launch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
 def environment(**variables: str) -> dict[str, str]:
     """This process's variables, with pullback on the path."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **variables}
+    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PULLBACK_DEVICES": "1", **variables}
 
 
 def launch_text(text: str, folder: Path, ranks: int = 2, **variables: str) -> subprocess.CompletedProcess[str]:

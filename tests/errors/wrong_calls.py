@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pullback
+
 RECORDED = Path(__file__).parent / "wrong_calls.json"
 NAMESPACES = ("torch", "torch.linalg", "torch.fft", "torch.special")
 LEFT_OUT = (
@@ -61,6 +63,15 @@ def said(torch: Any, call: str) -> list[str] | None:
             kind = next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
             return [kind, str(error).strip()]
     return None
+
+
+def is_compiled(call: str) -> bool:
+    """Whether the function of a call is of a compiled module: it has no frame from which the call could be told."""
+    first, *rest = call.partition("(")[0].split(".")
+    found: Any = {"torch": pullback, "x": pullback.Tensor}.get(first)
+    for name in rest:
+        found = getattr(found, name, None)
+    return type(found).__name__ == "cython_function_or_method"
 
 
 def record() -> dict[str, str]:

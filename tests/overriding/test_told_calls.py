@@ -7,9 +7,17 @@ import json
 import pytest
 
 import pullback
-from tests.overriding.differing import DIFFERING, DIFFERING_IN_MODES
+from pullback.configuration import compiled_modules
+from tests.overriding.differing import (
+    DIFFERING,
+    DIFFERING_IN_MODES,
+    DIFFERING_IN_MODES_WHERE_COMPILED,
+    DIFFERING_WHERE_COMPILED,
+)
 from tests.overriding.expressions import told, told_to_mode
 from tests.overriding.record import RECORDED, RECORDED_IN_MODES
+
+IS_COMPILED = "pullback.tensor.tensor_base" in compiled_modules()
 
 EXPECTED = json.loads(RECORDED.read_text(encoding="utf-8"))
 EXPECTED_IN_MODES = json.loads(RECORDED_IN_MODES.read_text(encoding="utf-8"))
@@ -17,6 +25,8 @@ EXPECTED_IN_MODES = json.loads(RECORDED_IN_MODES.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("call", EXPECTED)
 def test_a_subclass_is_told_what_pytorch_tells(call: str, request: pytest.FixtureRequest) -> None:
+    if call in DIFFERING_WHERE_COMPILED and IS_COMPILED:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_WHERE_COMPILED[call]))
     if call in DIFFERING:
         request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING[call]))
     assert told(pullback, call) == EXPECTED[call]
@@ -28,6 +38,8 @@ def test_reasons_are_given_for_calls_that_are_looked_at() -> None:
 
 @pytest.mark.parametrize("call", EXPECTED_IN_MODES)
 def test_a_mode_is_told_what_pytorch_tells(call: str, request: pytest.FixtureRequest) -> None:
+    if call in DIFFERING_IN_MODES_WHERE_COMPILED and IS_COMPILED:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_IN_MODES_WHERE_COMPILED[call]))
     if call in DIFFERING_IN_MODES:
         request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_IN_MODES[call]))
     assert json.loads(json.dumps(told_to_mode(pullback, call))) == EXPECTED_IN_MODES[call]
