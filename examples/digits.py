@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy
 
 import pullback as torch
-from pullback.progress import track  # a bar for who looks, after a second
 
 nn = torch.nn
 DATA = Path(__file__).resolve().parent / "data" / "digits.npz"
@@ -50,7 +49,7 @@ def main() -> None:
     for epoch in range(options.epochs):
         model.train()
         total = 0.0
-        for images, labels in track(loader, len(loader), f"epoch {epoch}"):
+        for images, labels in loader:
             loss = nn.functional.cross_entropy(model(images), labels)
             optimizer.zero_grad()
             loss.backward()

@@ -17,7 +17,7 @@ from pullback.masked.maskedtensor import (
     mask_gradient_of,
     with_mask,
 )
-from pullback.operation_handlers import Handlers, is_elementwise, moves, record_of
+from pullback.operation_handlers import Handlers, is_elementwise, moves, plain_name, record_of
 from pullback.overrides import DisableTorchFunctionSubclass
 from pullback.tensor.tensor import Tensor
 
@@ -45,12 +45,13 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _has_operands(count: int) -> Callable[[str], bool]:
-    """Elementwise operations of so many tensors; activations have no masked form in PyTorch either."""
+    """Elementwise operations of so many tensors; of activations PyTorch has a masked form of two."""
 
     def holds(name: str) -> bool:
         record = record_of(name)
-        operands = 1 if record is None else len(record.tensors)
-        return is_elementwise(name) and operands == count and (record is None or record.family != "activation")
+        if record is not None and record.family == "activation" and plain_name(name) not in ("sigmoid", "logit"):
+            return False
+        return is_elementwise(name) and (1 if record is None else len(record.tensors)) == count
 
     return holds
 
@@ -109,7 +110,7 @@ def _any_over(mask: Tensor, plain: Tensor) -> Tensor:
     return mask
 
 
-@_handlers.of_kind(lambda name: moves(name) or name in ("adjoint", "col2im"))
+@_handlers.of_kind(lambda name: (moves(name) and not name.startswith("squeeze")) or name in ("adjoint", "col2im"))
 def _pass_through(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     data = func(*args, **kwargs)
     mask = func(*[_masks_in(a) for a in args], **kwargs)
