@@ -32,6 +32,7 @@ FACTS: dict[str, str] = {
     "lenient": "it hands its tensors to one that refuses them under other names",
     "loops": "False: a compiled program does not compute it element by element, though its family is of such",
     "loops_on_integers": "a compiled program computes it on integers too",
+    "masked": "pullback.masked has it, which its kind does not say; False: has it not, though its kind says so",
     "masked_reduction": "pullback.masked reduces with it, leaving out what is masked",
     "method_alone": "a dispatch mode's call of this name takes the method: the function takes other arguments",
     "moves": "it puts elements elsewhere and computes nothing; views do so anyway",

@@ -17,7 +17,14 @@ def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.relu_grad(grad, result))
 
 
-@elementwise(in_place=True, promote="float", backward="sigmoid_backward(grad, result)", foreach=True, functional=True)
+@elementwise(
+    in_place=True,
+    promote="float",
+    backward="sigmoid_backward(grad, result)",
+    foreach=True,
+    functional=True,
+    masked=True,
+)
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.sigmoid_backward(grad, result))
 
@@ -134,6 +141,6 @@ def glu(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.glu_grad(grad, input, dim))
 
 
-@elementwise(in_place=True, promote="float", backward="logit_backward(grad, input, eps)")
+@elementwise(in_place=True, promote="float", backward="logit_backward(grad, input, eps)", masked=True)
 def logit(grad: Tensor, input: Tensor, eps: float) -> Pullback:
     return wrt(input=F.logit_grad(grad, input, eps))

@@ -10,7 +10,7 @@ def im2col(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, pad
     return wrt(input=F.col2im(grad, input.shape[-2:], kernel_size, dilation, padding, stride))
 
 
-@linear(node="Col2ImBackward0", out=False, structure="samples")
+@linear(node="Col2ImBackward0", out=False, structure="samples", masked=True)
 def col2im(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:
     return wrt(input=F.im2col(grad, kernel_size, dilation, padding, stride))
 

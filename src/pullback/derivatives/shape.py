@@ -101,19 +101,24 @@ def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, asks=True, bare=True)
+@linear(view=True, asks=True, bare=True, masked=False)
 def squeeze(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
 @linear(
-    view=True, node="SqueezeBackward1", public="squeeze", backward="wrt(input=with_dim(grad, input.shape))", shows="dim"
+    view=True,
+    node="SqueezeBackward1",
+    public="squeeze",
+    backward="wrt(input=with_dim(grad, input.shape))",
+    shows="dim",
+    masked=False,
 )
 def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, node="SqueezeBackward2", public="squeeze", shows="dim")
+@linear(view=True, node="SqueezeBackward2", public="squeeze", shows="dim", masked=False)
 def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 

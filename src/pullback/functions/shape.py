@@ -314,6 +314,7 @@ def tensor_mH(input: Tensor) -> Tensor:
     return _adjoint(input)
 
 
+@declare(masked=True)
 def adjoint(input: Tensor) -> Tensor:
     """A batch of matrices, each transposed and conjugated."""
     if input._array.ndim == 1:

@@ -60,6 +60,10 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'loops_on_integers': {
         True: 'add add_scalar mul mul_scalar neg sub where',
     },
+    'masked': {
+        False: 'squeeze squeeze_dim squeeze_dims',
+        True: 'adjoint col2im logit sigmoid',
+    },
     'masked_reduction': {
         True: 'amax amin argmax argmin mean prod std sum var',
     },

@@ -45,11 +45,11 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _has_operands(count: int) -> Callable[[str], bool]:
-    """Elementwise operations of so many tensors; of activations PyTorch has a masked form of two."""
+    """Elementwise operations of so many tensors; most activations have no masked form in PyTorch either."""
 
     def holds(name: str) -> bool:
         record = record_of(name)
-        if record is not None and record.family == "activation" and plain_name(name) not in ("sigmoid", "logit"):
+        if record is not None and record.family == "activation" and not fact_of(plain_name(name), "masked"):
             return False
         return is_elementwise(name) and (1 if record is None else len(record.tensors)) == count
 
@@ -110,7 +110,12 @@ def _any_over(mask: Tensor, plain: Tensor) -> Tensor:
     return mask
 
 
-@_handlers.of_kind(lambda name: (moves(name) and not name.startswith("squeeze")) or name in ("adjoint", "col2im"))
+def _has_moved_masks(name: str) -> bool:
+    declared = fact_of(name, "masked")
+    return moves(name) if declared is None else bool(declared)
+
+
+@_handlers.of_kind(_has_moved_masks)
 def _pass_through(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     data = func(*args, **kwargs)
     mask = func(*[_masks_in(a) for a in args], **kwargs)
