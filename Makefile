@@ -33,7 +33,7 @@ test-notebook:
 
 # The same tests on compiled modules, in an environment of their own; needs a C compiler.
 test-compiled: $(COMPILED)/.installed
-	$(COMPILED)/bin/python -c 'import sys, pullback.configuration as c; sys.exit(not c.compiled_modules())'
+	$(COMPILED)/bin/python -c 'import sys, pullback.backend.configuration as c; sys.exit(not c.compiled_modules())'
 	$(COMPILED)/bin/python -m pytest tests --override-ini pythonpath=.
 
 # Everything that must hold before a change is handed in.

@@ -31,7 +31,7 @@ from benchmarks.machine import ForeignLoad, hardware, sentence
 from benchmarks.report import load_sentence
 from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS
-from pullback.configuration import compiled_modules
+from pullback.backend.configuration import compiled_modules
 
 WAYS = (("torch", "eager"), ("torch", "compiled"), ("pullback", "eager"), ("pullback", "compiled"))
 _TURN, _BLOCK = 0.1, 0.001

@@ -44,7 +44,7 @@ def _configuration(interpreters: Interpreters) -> list[str]:
     command = [
         *interpreters.command("pullback"),
         "-c",
-        "import pullback.configuration as c; print(c.describe_config())",
+        "import pullback.backend.configuration as c; print(c.describe_config())",
     ]
     environment = interpreters.environment("pullback")
     shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,23 @@ def test_submodule_is_the_same_module_object(name: str) -> None:
     program = f"import torch.{name}, pullback.{name}, sys\n"
     program += f"print(sys.modules['torch.{name}'] is sys.modules['pullback.{name}'])"
     assert run_as_torch(program) == "True"
+
+
+@pytest.mark.parametrize("prepare", [run, run_as_torch])
+@pytest.mark.parametrize("name", ["jit", "jit.archive", "_dynamo.config", "cpu.amp.grad_scaler", "missing_names"])
+def test_a_module_of_the_silhouette_is_one_object_under_its_public_name(
+    prepare: Callable[[str], str], name: str
+) -> None:
+    program = f"import sys, pullback.pytorch.{name}, pullback.{name}\nname = 'pullback.{name}'\n"
+    program += (
+        f"print(sys.modules['pullback.pytorch.{name}'] is sys.modules[name], sys.modules[name].__spec__.name == name)"
+    )
+    assert prepare(program) == "True True"
+
+
+def test_a_module_of_the_silhouette_runs_by_its_public_name() -> None:
+    program = "import runpy; print(runpy.run_module('pullback.torch_version', run_name='__main__')['__name__'])"
+    assert run(program) == "__main__"
 
 
 def test_modules_keep_their_own_identity() -> None:
@@ -221,7 +239,7 @@ def test_a_name_that_pytorchs_module_took_from_another_is_found_there(module: st
 def test_every_name_that_is_said_to_be_elsewhere_is_there() -> None:
     from importlib import import_module
 
-    from pullback.missing_names import _missing_names
+    from pullback.pytorch.missing_names import _missing_names
 
     places = {(where, name) for names in _missing_names().values() for name, where in names.items() if where}
     modules = {where: import_module("pullback" if where == "." else f"pullback.{where}") for where, _ in places}

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import pullback
-from pullback.configuration import describe_config
+from pullback.backend.configuration import describe_config
 from pullback.tensor import tensor_base
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 import pullback
-from pullback.configuration import describe_config
+from pullback.backend.configuration import describe_config
 from pullback.distributions import Normal, kl_divergence, register_kl
 from pullback.utils import _pytree
 
@@ -38,7 +38,7 @@ def test_divergences_are_registered_for_classes_of_any_base() -> None:
 
 
 def test_the_compilers_front_end_leaves_what_functions_do() -> None:
-    import pullback._dynamo as dynamo
+    from pullback import _dynamo as dynamo
 
     def function() -> int:
         return 1
@@ -149,7 +149,7 @@ def test_the_factor_may_come_first_as_in_older_programs(name: str, arguments: tu
 
 
 def test_a_missing_dtype_is_named_as_pytorch_names_it() -> None:
-    from pullback.missing_names import MissingName
+    from pullback.pytorch.missing_names import MissingName
 
     assert str(MissingName("torch.qint32")) == "torch.qint32"
 
@@ -172,7 +172,7 @@ def test_the_line_search_is_there_in_pytorchs_form() -> None:
 
 
 def test_the_older_vmap_lets_none_pass() -> None:
-    from pullback._vmap_internals import _vmap
+    from pullback.pytorch._vmap_internals import _vmap
 
     x = pullback.tensor([1.0, 2.0])
     assert _vmap(lambda t: t * 2)(x).tolist() == [2.0, 4.0]
@@ -193,7 +193,7 @@ def test_a_tensor_made_of_a_tensor_keeps_its_history() -> None:
 
 
 def test_plain_pickles_of_pytorch_are_read() -> None:
-    from pullback import _utils, storage
+    from pullback.pytorch import _utils, storage
 
     file = io.BytesIO()
     pullback.save(pullback.arange(6.0).storage(), file)
@@ -228,7 +228,7 @@ def test_a_function_can_ask_whether_all_gradients_are_computed() -> None:
 
 
 def test_tensors_are_joined_and_taken_apart() -> None:
-    from pullback._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+    from pullback.pytorch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
     tensors = [pullback.ones(2, 2), pullback.zeros(3)]
     flat = _flatten_dense_tensors(tensors)

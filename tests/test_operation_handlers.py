@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.operation_handlers import Handlers, compares, is_elementwise, moves, plain_name, record_of
+from pullback.overrides.operation_handlers import Handlers, compares, is_elementwise, moves, plain_name, record_of
 
 
 def refusal(name: str) -> NotImplementedError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pullback.torch_version import TorchVersion
+from pullback.pytorch.torch_version import TorchVersion
 
 
 @pytest.mark.parametrize("smaller", ["2.9", "2.12.1", (2, 9), "1.13.0", [2]])

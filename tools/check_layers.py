@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = "pullback"
+SILHOUETTE = "pytorch"
+"""The folder of modules that PyTorch has, which are modules of the package: Note [One folder, public names]."""
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
@@ -42,9 +44,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("autograd",),
     (
         "overrides",
-        "overridable_functions",
-        "overriding_classes",
-        "operation_handlers",
         "random",
         "futures",
         "__future__",
@@ -65,9 +64,6 @@ NEIGHBOURS = {
     ("formulas", "creation"),
     ("derivatives", "formulas"),
     ("derivatives", "functions"),
-    ("overrides", "overridable_functions"),
-    ("overrides", "overriding_classes"),
-    ("overriding_classes", "overridable_functions"),
     ("torch_places", "missing_names"),
     ("errors", "facts"),
     ("hub", "serialization"),
@@ -165,7 +161,12 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 
 def part_of(relative: Path) -> str:
-    """Name the part that a file belongs to: its top folder, or its own name."""
+    """Name the part that a file belongs to: its top folder, or its own name.
+
+    Each module of PyTorch's silhouette is a part by itself.
+    """
+    if relative.parts[0] == SILHOUETTE:
+        relative = Path(*relative.parts[1:])
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
@@ -191,7 +192,8 @@ def check_file(path: Path, root: Path) -> Iterator[Violation]:
 
 
 def _parts(root: Path) -> set[str]:
-    return {part for row in LAYERS for part in row} | {path.stem for path in root.iterdir()}
+    found = [*root.iterdir(), *(root / SILHOUETTE).glob("*")]
+    return {part for row in LAYERS for part in row} | {path.stem for path in found}
 
 
 def _objection(part: str, relative: Path, imported: Import, parts: set[str]) -> str | None:
@@ -202,7 +204,7 @@ def _objection(part: str, relative: Path, imported: Import, parts: set[str]) -> 
         return f"only {' and '.join(sorted(ARRAY_PARTS))} import {top}; ask them for what '{part}' needs"
     if top != PACKAGE or imported.is_lazy:
         return None
-    target = rest.partition(".")[0]
+    target = rest.removeprefix(f"{SILHOUETTE}.").partition(".")[0]
     if target not in parts:
         target = "__init__"  # `import pullback`, or `from pullback import Tensor`
     if target == part or (part, target) in NEIGHBOURS or (relative.as_posix(), target) in SANCTIONED_CYCLES:

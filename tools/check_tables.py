@@ -65,7 +65,7 @@ VOCABULARIES: dict[str, str] = {
     "kernels/scattering.py _REDUCERS": _REDUCE,
     "kernels/scattering.py scatter_reduce": _REDUCE,
     "nn/init.py _UNIT_GAINS": "values of the argument `nonlinearity`",
-    "overriding_classes.py _TOLD_AS": _OPERATORS,
+    "overrides/overriding_classes.py _TOLD_AS": _OPERATORS,
 }
 """Lists of names that are not operations', and whose they are."""
 DEBTS: dict[str, int] = {

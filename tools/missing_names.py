@@ -1,4 +1,4 @@
-"""Writes `torch_modules.txt`, PyTorch's modules, and `torch_missing_names.txt`, the names that pullback's modules lack.
+"""Writes `module_names.txt`, PyTorch's modules, and `missing_names.txt`, the names that pullback's modules lack.
 
 A name may be had elsewhere: where PyTorch's two modules share one object and pullback has it in the other one only, the
 entry says so (`name@module`). Run as `python -m tools.missing_names`, with PyTorch installed.
@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any
 
 SOURCE = Path(__file__).parent.parent / "src"
-TARGET = SOURCE / "pullback" / "torch_missing_names.txt"
-TORCH_MODULES = SOURCE / "pullback" / "torch_modules.txt"
+TARGET = SOURCE / "pullback" / "pytorch" / "missing_names.txt"
+TORCH_MODULES = SOURCE / "pullback" / "pytorch" / "module_names.txt"
 INTERNAL = (
     "testing._internal", "_inductor", "_dynamo", "_export", "_functorch", "_higher_order_ops", "_prims", "_refs", "ao.",
     "_subclasses", "fx.", "onnx.",

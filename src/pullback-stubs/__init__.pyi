@@ -12,7 +12,7 @@ from pullback.backend.device import device as _device
 from pullback.backend.dtype import dtype as _dtype
 from pullback.environment import layout as _layout, memory_format as _memory_format
 from pullback.random import Generator as _Generator
-from pullback.storage import UntypedStorage as _UntypedStorage
+from pullback.pytorch.storage import UntypedStorage as _UntypedStorage
 from pullback.tensor.size import Size as _Size
 from pullback.utils.hooks import RemovableHandle
 
@@ -27,11 +27,11 @@ from pullback.amp.autocast_mode import autocast as autocast, autocast_decrement_
 from pullback.amp.grad_scaler import GradScaler as GradScaler
 from pullback.as_torch import install_as_torch as install_as_torch
 from pullback.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
+from pullback.backend.configuration import show_config as show_config
 from pullback.backend.device import device as device
 from pullback.backend.dtype import dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, set_default_dtype as set_default_dtype
 from pullback.backend.random.generator import Generator as Generator
 from pullback.compiler import compile as compile
-from pullback.configuration import show_config as show_config
 from pullback.creation.exchange import as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer
 from pullback.creation.from_values import tensor as tensor
 from pullback.creation.options import wrap as wrap

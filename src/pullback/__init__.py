@@ -12,6 +12,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+__path__.append(f"{__path__[0]}/pytorch")  # see Note [One folder, public names]
+
 # PyTorch's floating-point arithmetic is silent: so are NumPy's loops where they run for pullback.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
@@ -53,8 +55,8 @@ from pullback.backend.dtype import bool_ as bool  # noqa: E402
 from pullback.facts import fact_of as _fact_of  # noqa: E402
 from pullback.functions.methods import attach_all as _attach_all  # noqa: E402
 from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
-from pullback.overridable_functions import IGNORED as _IGNORED  # noqa: E402
-from pullback.overridable_functions import UNTOLD as _UNTOLD  # noqa: E402
+from pullback.overrides.overridable_functions import IGNORED as _IGNORED  # noqa: E402
+from pullback.overrides.overridable_functions import UNTOLD as _UNTOLD  # noqa: E402
 from pullback.tensor.foreign_arguments import explaining as _explaining  # noqa: E402
 from pullback.tensor.foreign_arguments import offering as _offering  # noqa: E402
 from pullback.tensor.size import Size  # noqa: E402
@@ -112,7 +114,7 @@ _ELSEWHERE = {
     ),
     "set_printoptions": "pullback.tensor.formatting",
     "install_as_torch": "pullback.as_torch",
-    "show_config": "pullback.configuration",
+    "show_config": "pullback.backend.configuration",
     "OutOfMemoryError": "pullback.errors",
     "vmap": "pullback.func",
     "compile": "pullback.compiler",

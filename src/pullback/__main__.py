@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType, TracebackType
 
-from pullback.as_torch import install_as_torch
+from pullback.pytorch.as_torch import install_as_torch
 from pullback.version import __version__
 
 USAGE = """\

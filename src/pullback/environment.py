@@ -14,12 +14,12 @@ from pullback.backend.naming import display_namespace
 from pullback.errors import wrong_type
 from pullback.functions import storages
 from pullback.functions.storages import TypedStorage, UntypedStorage
-from pullback.futures import FutureBase as Future
-from pullback.missing_names import MissingName
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.modes.switches import set_switch, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.overrides import handle_torch_function
+from pullback.pytorch.futures import FutureBase as Future
+from pullback.pytorch.missing_names import MissingName
 from pullback.tensor.foreign_arguments import PLAIN, is_foreign
 from pullback.tensor.formatting import set_printoptions
 from pullback.tensor.tensor import Tensor

@@ -17,8 +17,8 @@ from pullback.backend.naming import display_namespace
 from pullback.creation import as_tensor, tensor
 from pullback.facts import fact_of
 from pullback.graph.history import refuse_history
-from pullback.operation_handlers import Handlers, compares, moves
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
+from pullback.overrides.operation_handlers import Handlers, compares, moves
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
 from pullback.tensor.tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback import _C, autograd
+from pullback import autograd
 from pullback.autograd import graph
 from pullback.overrides import (
     TorchFunctionMode,
@@ -15,6 +15,7 @@ from pullback.overrides import (
     _get_current_function_mode_stack,
     _len_torch_function_stack,
 )
+from pullback.pytorch import _C
 
 torch: Any = pullback
 hooks: Any = _C._autograd

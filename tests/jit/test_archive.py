@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.jit import archive
+from pullback.pytorch.jit import archive
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import pullback
-from pullback.configuration import compiled_modules
+from pullback.backend.configuration import compiled_modules
 from tests.overriding.differing import (
     DIFFERING,
     DIFFERING_IN_MODES,

@@ -12,8 +12,8 @@ import pytest
 
 import pullback
 from pullback import nn
+from pullback.pytorch.torch_places import place_of, torch_module
 from pullback.serialization import load, safe_globals, save
-from pullback.torch_places import place_of, torch_module
 
 
 def saved(value: object, **options: Any) -> io.BytesIO:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import pullback
-from pullback.futures import Future, collect_all, wait_all
+from pullback.pytorch.futures import Future, collect_all, wait_all
 
 
 def test_waiting_for_another_thread() -> None:

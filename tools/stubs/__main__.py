@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools.stubs.modules import module_stub, return_types_stub, tensor_stub
+from tools.stubs.modules import module_stub, public_name_stubs, return_types_stub, tensor_stub
 
 FOLDER = Path(__file__).parent.parent.parent / "src" / "pullback-stubs"
 _BY_SCHEMA = {"pullback": "", "pullback.linalg": "linalg_", "pullback.fft": "fft_", "pullback.special": "special_"}
@@ -14,7 +14,12 @@ _LAZY = ("pullback.autograd", "pullback.nn.functional", "pullback.nn.utils")
 
 def stubs() -> dict[str, str]:
     """The text of every stub, by its path."""
-    made = {"tensor/tensor.pyi": tensor_stub(), "return_types.pyi": return_types_stub(), "py.typed": "partial\n"}
+    made = {
+        **public_name_stubs(),
+        "tensor/tensor.pyi": tensor_stub(),
+        "return_types.pyi": return_types_stub(),
+        "py.typed": "partial\n",
+    }
     for name, prefix in _BY_SCHEMA.items():
         made[_path_of(name)] = module_stub(name, prefix, by_schema=True)
     for name in _LAZY:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pullback.distributed.communicator import Request
 from pullback.distributed.errors import DistBackendError
-from pullback.futures import Future
+from pullback.pytorch.futures import Future
 
 if TYPE_CHECKING:
     from pullback.distributed.process_group import ProcessGroup

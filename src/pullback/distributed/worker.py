@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> None:
-    from pullback.as_torch import install_as_torch  # lazy: the command line is above this layer
+    from pullback.pytorch.as_torch import install_as_torch  # lazy: the command line is above this layer
 
     install_as_torch()
     if arguments[0] == "-m":

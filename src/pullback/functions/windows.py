@@ -1,4 +1,4 @@
-"""The window functions of the namespace `torch` itself; those of torch.signal.windows are in pullback/signal."""
+"""The window functions of the namespace `torch` itself; those of torch.signal.windows are in pullback/pytorch/signal."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.container import Sequential
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
-from pullback.overridable_functions import resolve_name
+from pullback.overrides.overridable_functions import resolve_name
 from pullback.tensor.tensor import Tensor
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.functions import public_names
-from pullback.overridable_functions import is_built_in, resolve_name
+from pullback.overrides.overridable_functions import is_built_in, resolve_name
 from pullback.tensor.tensor import Tensor
 
 

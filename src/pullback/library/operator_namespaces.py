@@ -17,7 +17,7 @@ from pullback.dispatch.running import implementation_of
 from pullback.dispatch.schemas import aten_schemas, parse_schema
 from pullback.library.custom_op import Registering, find_custom_op, make_function, split_arguments
 from pullback.library.schema import signature_of
-from pullback.missing_names import is_provided_for
+from pullback.pytorch.missing_names import is_provided_for
 
 __all__ = ["Library", "define", "impl", "ops"]
 

@@ -17,8 +17,8 @@ from pullback.masked.maskedtensor import (
     mask_gradient_of,
     with_mask,
 )
-from pullback.operation_handlers import Handlers, is_elementwise, moves, plain_name, record_of
 from pullback.overrides import DisableTorchFunctionSubclass
+from pullback.overrides.operation_handlers import Handlers, is_elementwise, moves, plain_name, record_of
 from pullback.tensor.tensor import Tensor
 
 NEUTRAL_KEYWORDS = {"alpha": 1}

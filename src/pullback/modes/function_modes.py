@@ -7,7 +7,7 @@ while `process.modes` says that some thread has a mode:
 
 - public functions look at it where they look for foreign arguments, see Note [Foreign arguments], and generated ones
   where they look for interceptors (`divert`);
-- members of Tensor are replaced by descriptors that ask, see Note [Asking members] in pullback/overriding_classes.py.
+- members of Tensor are replaced by descriptors that ask, see Note [Asking members] in overrides/overriding_classes.py.
 
 Most of PyTorch's layers, initializers and optimizers are Python there too, and a mode sees what they call. Here the same
 modules count as the user's (`_IN_PYTHON`), and all other files of the package do not.

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pullback import functions
 from pullback.environment import jagged, strided
 from pullback.nested.nested_tensor import NestedTensor, is_nested, join, like, parts_of, ragged_dim
-from pullback.operation_handlers import Handlers, is_elementwise
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
+from pullback.overrides.operation_handlers import Handlers, is_elementwise
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

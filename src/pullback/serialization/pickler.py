@@ -17,11 +17,11 @@ from typing import Any
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.backend.random.generator import Generator
 from pullback.backend.storage import StorageView, view_of_storage
+from pullback.pytorch.torch_places import place_of
 from pullback.serialization import torch_names
 from pullback.serialization.storage import Storage, location_tag
 from pullback.serialization.tensor_access import TensorAccess, TensorDescription
 from pullback.serialization.torch_names import TorchGlobal
-from pullback.torch_places import place_of
 
 _PLAIN_TYPES = frozenset({type(None), bool, int, float, str, bytes, tuple, list, dict, OrderedDict, TorchGlobal, dtype})
 

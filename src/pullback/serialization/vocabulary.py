@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from pullback.pytorch.torch_places import place_of
 from pullback.serialization.rebuild import Rebuilder, checked_size
 from pullback.serialization.tensor_access import TensorAccess
 from pullback.serialization.torch_names import (
@@ -22,7 +23,6 @@ from pullback.serialization.torch_names import (
     UNSUPPORTED_STORAGES,
     UNTYPED_STORAGE,
 )
-from pullback.torch_places import place_of
 
 SafeGlobal: TypeAlias = Callable[..., Any] | tuple[Callable[..., Any], str]
 """A class or function that files may name, or a pair of it and the name they use."""

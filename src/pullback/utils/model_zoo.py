@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from pullback.hub import load_state_dict_from_url as load_url
+from pullback.pytorch.hub import load_state_dict_from_url as load_url
 
 __all__ = ["load_url", "tqdm"]
 

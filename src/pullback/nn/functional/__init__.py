@@ -12,7 +12,7 @@ from typing import Any
 from pullback import functions
 from pullback.facts import fact_of, names_with
 from pullback.nn.functional.namespace import FILES
-from pullback.overridable_functions import is_built_in
+from pullback.overrides.overridable_functions import is_built_in
 from pullback.tensor.foreign_arguments import explaining, offering
 
 _HERE = {name: f"pullback.nn.functional.{file}" for file, names in FILES.items() for name in names.split()}

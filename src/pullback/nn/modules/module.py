@@ -297,7 +297,7 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the module's `forward` in place, with the options of `pullback.compile`."""
-        from pullback.compiler import compile  # lazy: a program may compile nothing
+        from pullback.pytorch.compiler import compile  # lazy: a program may compile nothing
 
         self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pullback.__future__ import get_overwrite_module_params_on_conversion
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import bfloat16, dtype, float16, float32, float64
 from pullback.creation import empty_like
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.parameter import Parameter, is_lazy
+from pullback.pytorch.__future__ import get_overwrite_module_params_on_conversion
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.tensor import Tensor
 

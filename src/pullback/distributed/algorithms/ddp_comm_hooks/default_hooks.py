@@ -9,7 +9,7 @@ import pullback
 from pullback.distributed import collectives
 from pullback.distributed.grad_bucket import GradBucket
 from pullback.distributed.process_group import group_of
-from pullback.futures import Future
+from pullback.pytorch.futures import Future
 
 __all__ = [
     "allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook", "fp16_compress_wrapper",

@@ -15,7 +15,7 @@ from pullback.distributed import collectives
 from pullback.distributed.algorithms.ddp_comm_hooks import default_hooks
 from pullback.distributed.grad_bucket import GradBucket
 from pullback.distributed.process_group import group_of
-from pullback.futures import Future
+from pullback.pytorch.futures import Future
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 

@@ -1,5 +1,0 @@
-"""Questions about whether a compiler traces."""
-
-from pullback.compiler import is_compiling
-
-__all__ = ["is_compiling"]

@@ -1,6 +1,0 @@
-"""Mixed precision on the CPU under its former names."""
-
-from pullback.cpu.amp.autocast_mode import autocast
-from pullback.cpu.amp.grad_scaler import GradScaler
-
-__all__ = ["GradScaler", "autocast"]

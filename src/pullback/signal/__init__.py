@@ -1,5 +1,0 @@
-"""Signal processing under the names of `torch.signal`."""
-
-from __future__ import annotations
-
-from pullback.signal import windows as windows
