@@ -20,7 +20,9 @@ MADE = (
 )
 """Operators that make tensors of nothing."""
 
-PRIVATE = "_local_scalar_dense _to_copy _unsafe_view _reshape_alias alias lift_fresh _linalg_check_errors"
+PRIVATE = (
+    "_local_scalar_dense _to_copy _unsafe_view _reshape_alias alias lift_fresh lift_fresh_copy _linalg_check_errors"
+)
 """Operators that no user calls and that modes see."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -160,6 +161,16 @@ def test_numbers_read_out_of_tensors_are_seen() -> None:
     with Log() as log:
         pullback.ones(()).item()
     assert log.seen == [aten.ones.default, aten._local_scalar_dense.default]
+
+
+@pytest.mark.parametrize(
+    "read", [bool, float, int, complex, range, pullback.is_nonzero, lambda x: pullback.full((2,), x)]
+)
+def test_every_way_to_read_a_number_is_seen(read: Callable[[Any], Any]) -> None:
+    x = pullback.tensor(3)
+    with Log() as log:
+        read(x)
+    assert log.seen[0] is aten._local_scalar_dense.default
 
 
 def test_a_mode_that_does_not_answer_is_named() -> None:

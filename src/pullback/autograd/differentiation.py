@@ -296,7 +296,7 @@ def make_grads(roots: Sequence[Any], given: Any, *, is_grads_batched: bool) -> l
     return [_make_grad(root, grad, index) for index, (root, grad) in enumerate(zip(roots, grads, strict=False))]
 
 
-def _shown_ones(root: Tensor) -> Tensor:
+def shown_ones(root: Tensor) -> Tensor:
     """The gradient of a scalar with respect to itself, made where dispatch modes see it. See Note [Dispatch]."""
     from pullback.creation import ones_like  # lazy: few programs have modes
     from pullback.environment import preserve_format  # lazy: as above
@@ -320,7 +320,7 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             and isinstance(root, Tensor)
             and is_backward_dispatched([edge[0] for edge in (root._edge,) if edge])
         ):
-            return _shown_ones(root)
+            return shown_ones(root)
         return new_tensor(
             ones_beside(root._array, shape, numpy_dtype) if isinstance(root, Tensor) else ones(shape, numpy_dtype)
         )

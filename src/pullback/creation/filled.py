@@ -27,7 +27,7 @@ from pullback.kernels.creation import (
     strided_array,
 )
 from pullback.modes.function_modes import told_to_modes
-from pullback.modes.interception import overridable
+from pullback.modes.interception import is_dispatching, overridable
 from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor
 
@@ -93,6 +93,8 @@ def empty(*size: Any, **options: Any) -> Tensor:
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """A tensor filled with one value."""
     if process.changed:
+        if isinstance(fill_value, Tensor) and is_dispatching() and fill_value._array.size == 1:
+            fill_value = fill_value.item()
         shown = show_creation(full, (size, fill_value), {"dtype": dtype, **options})
         if shown is not None:
             return shown

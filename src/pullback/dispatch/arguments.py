@@ -88,7 +88,7 @@ def arranged(
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """Values by name in the order of a schema, without those that are the default at the end; None if they do not fit."""
     known = {a.name for a in schema.arguments}
-    if any(v is not None for name, v in values.items() if name not in known):
+    if any(v is not None and v is not False for name, v in values.items() if name not in known):
         return None
     positional: list[Any] = []
     kept = 0

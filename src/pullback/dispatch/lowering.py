@@ -121,7 +121,7 @@ def _fitting(name: str, positional: list[Any], keywords: dict[str, Any], out: An
     packet = aten(short)
     if packet is None:
         return None
-    for candidate in [overload] if overload else packet.overloads():
+    for candidate in [overload] if overload else _shown_first(packet):
         schema = packet._schemas[candidate]
         names = [a.name for a in schema.arguments if not a.kwarg_only]
         if len(positional) <= len(names):
@@ -133,9 +133,14 @@ def _fitting(name: str, positional: list[Any], keywords: dict[str, Any], out: An
     return None
 
 
+def _shown_first(packet: OpOverloadPacket) -> list[str]:
+    """The overloads, those last of which a mode sees the parts alone."""
+    return sorted(packet.overloads(), key=lambda name: packet._schemas[name].composite)
+
+
 def _chosen(packet: OpOverloadPacket, values: dict[str, Any]) -> Call | None:
     """The overload that takes the values."""
-    names = packet.overloads()
+    names = _shown_first(packet)
     if takes_number_as_tensor(packet) and switches.current_node is None:
         names = sorted(names, key=lambda n: n not in ("Tensor", "default"))
         attempts = [True]

@@ -192,6 +192,11 @@ def _same(input: Any) -> Any:
     return input
 
 
+@_private("lift_fresh_copy")
+def _copy(input: Any) -> Any:
+    return input.clone()
+
+
 @_private("_local_scalar_dense")
 def _item(input: Any) -> Any:
     return input.item()

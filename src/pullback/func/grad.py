@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from pullback.autograd.differentiation import shown_ones
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.creation import ones_like, zeros_like
 from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, split_aux, without
 from pullback.func.batched_tensor import innermost
 from pullback.func.calling import call
 from pullback.func.transform_level import enter, leads_outside, pull_back, release, track, transform_running
+from pullback.modes.interception import is_dispatching
 from pullback.modes.switches import set_switch, switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -65,7 +67,8 @@ def _grad_and_value(
         set_switch("transform", transform.outer)
         inside: set[Any] = set()
         create = switches.dual_level >= 0 or leads_outside(innermost(output), transform, inside)
-        found = pull_back([output], inputs, [ones_like(output)], create_graph=create, keep_graph=create or has_aux)
+        one = shown_ones(output) if is_dispatching() else ones_like(output)
+        found = pull_back([output], inputs, [one], create_graph=create, keep_graph=create or has_aux)
         gradients = [zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
         transform.open = False
     cleaned = release(tree_unflatten(gradients, spec), transform, inside)

@@ -10,22 +10,28 @@ from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.facts import declare
 from pullback.modes.cuts import note_cut
-from pullback.modes.switches import switches
+from pullback.modes.interception import is_dispatching
+from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import STATE, TensorBase
 
 
+def _value(self: Tensor) -> Any:
+    """The one number that a tensor holds, which dispatch modes see being read."""
+    return F.item(self) if process.changed and is_dispatching() else self._array.item()
+
+
 def _item(self: Tensor) -> Any:
     if self._array.size != 1:
         raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
-    return self._array.item()
+    return _value(self)
 
 
 def _only_element(self: Tensor) -> Any:
     if self._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    return self._array.item()
+    return _value(self)
 
 
 def _warn_scalar(self: Tensor) -> None:
@@ -39,7 +45,7 @@ def _warn_scalar(self: Tensor) -> None:
 
 def _bool(self: Tensor) -> bool:
     if self._array.size == 1:
-        return bool(self._array.item())
+        return bool(_value(self))
     if self._array.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
@@ -72,7 +78,7 @@ def _complex(self: Tensor) -> complex:
 def _index(self: Tensor) -> int:
     if self._array.dtype.kind not in "iub" or self._array.size != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
-    return int(self._array.item())
+    return int(_value(self))
 
 
 def _len(self: Tensor) -> int:

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pullback.backend.dtype import dtype as Dtype
+from pullback.environment import layout as Layout
+from pullback.environment import memory_format as MemoryFormat
 from pullback.fx.name_space import KNOWN_GLOBALS, Namespace
 from pullback.fx.node import Node, nodes_in
 from pullback.fx.qualified_names import is_from_torch, qualified_name, type_name
@@ -80,7 +82,11 @@ class CodeGen:
 
 
 def _modules() -> dict[str, Any]:
-    return {"torch": import_module("pullback"), "pytree": import_module("pullback.utils._pytree")}
+    return {
+        "torch": import_module("pullback"),
+        "pytree": import_module("pullback.utils._pytree"),
+        "fx_pytree": import_module("pullback.fx._pytree"),
+    }
 
 
 class _Writer:
@@ -192,7 +198,7 @@ class _Writer:
             return "{" + ", ".join(f"{k!r}: {self.argument(v)}" for k, v in value.items()) + "}"
         if isinstance(value, slice):
             return f"slice({', '.join(map(self.argument, (value.start, value.stop, value.step)))})"
-        if isinstance(value, Dtype):
+        if isinstance(value, (Dtype, MemoryFormat, Layout)):
             return repr(value).replace("pullback.", "torch.")
         if isinstance(value, type) or (
             callable(value) and hasattr(value, "__name__") and not isinstance(value, Tensor)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pullback.dispatch.overloads import OpOverload
 from pullback.fx.code_text import (
     CodeGen,
     PythonCode,
@@ -113,6 +114,8 @@ class Graph:
         return node
 
     def _target_to_str(self, target: Any) -> str:
+        if isinstance(target, OpOverload):
+            return _snake_case(target._opname)
         name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
         if not isinstance(target, str) and name.startswith("__") and name.endswith("__"):
             name = name[2:-2]

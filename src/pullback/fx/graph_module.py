@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.fx.code_text import PythonCode
 from pullback.fx.graph import Graph
+from pullback.fx.pytree_code import PyTreeCodeGen
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
 from pullback.source_text import run_text
@@ -155,6 +156,9 @@ class GraphModule(Module):
     def recompile(self) -> PythonCode:
         """Write forward anew after the graph has changed."""
         python_code = self._graph.python_code(root_module="self")
+        if isinstance(self._graph._codegen, PyTreeCodeGen):
+            info = self._graph._codegen.pytree_info
+            self.__dict__.update(_in_spec=info.in_spec, _out_spec=info.out_spec)
         self.__dict__["_code"] = python_code.src
         cls: Any = type(self)
         cls.forward = _forward_from_src(python_code.src, python_code.globals)
@@ -254,6 +258,6 @@ def _imports(code: PythonCode) -> str:
     ]
     for name, value in code.globals.items():
         module = getattr(value, "__module__", None)
-        if name not in ("inf", "nan", "NoneType", "torch", "device", "pytree") and module is not None:
+        if name not in ("inf", "nan", "NoneType", "torch", "device", "pytree", "fx_pytree") and module is not None:
             lines.append(f"from {module} import {value.__name__} as {name}")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from pullback.dispatch.overloads import OpOverload, OpOverloadPacket
 from pullback.functions import public_names
 from pullback.overrides.overridable_functions import is_built_in, resolve_name
 from pullback.tensor.tensor import Tensor
@@ -21,6 +22,8 @@ def qualified_name(function: Callable[..., Any] | str) -> str:
     """
     if isinstance(function, str):
         return function
+    if isinstance(function, (OpOverload, OpOverloadPacket)):
+        return f"torch.ops.{function}"
     public = resolve_name(function)
     if public is not None:
         return _as_pytorch_has_it(public)

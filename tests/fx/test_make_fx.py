@@ -1,0 +1,84 @@
+"""make_fx: the graph of what a function calls is PyTorch's, and runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from pullback.utils._pytree import tree_leaves
+from tests.fx.traced_programs import RECORD, programs
+
+EXPECTED = dict(part.split("\n", 1) for part in RECORD.read_text(encoding="utf-8").split("## ")[1:])
+
+
+@pytest.mark.parametrize("name", programs(pullback))
+def test_graph_is_that_of_pytorch(name: str) -> None:
+    function, args = programs(pullback)[name]
+    assert make_fx(function)(*args).code.strip() == EXPECTED[name].strip()
+
+
+@pytest.mark.parametrize("name", [n for n in programs(pullback) if n != "writing to an argument"])
+def test_graph_computes_the_same(name: str) -> None:
+    function, args = programs(pullback)[name]
+    traced = make_fx(function)(*args)
+    computed, wanted = tree_leaves(traced(*args)), tree_leaves(function(*args))
+    assert all(
+        pullback.equal(c, w) if isinstance(w, pullback.Tensor) else c == w
+        for c, w in zip(computed, wanted, strict=True)
+    )
+
+
+def test_reading_a_value_of_the_trace_is_refused() -> None:
+    for read in (lambda x: x.sum().item(), lambda x: x if x.sum() > 0 else -x, lambda x: x * float(x[0])):
+        with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+            make_fx(read)(pullback.ones(2))
+    constant = pullback.tensor(2.0)
+    assert "mul.Tensor(x_1, 2.0)" in make_fx(lambda x: x * constant.item())(pullback.ones(2)).code
+    assert get_proxy_mode() is None
+
+
+def test_calls_are_taken_apart_by_the_table() -> None:
+    table = {pullback.ops.aten.silu.default: lambda x: x * pullback.sigmoid(x)}
+    code = make_fx(lambda x: pullback.nn.functional.silu(x), decomposition_table=table)(pullback.ones(2)).code
+    assert "sigmoid" in code
+    assert "silu" not in code
+
+
+def test_modes_of_tracing() -> None:
+    x = pullback.ones(2)
+
+    def write(x: Any) -> Any:
+        return x.add_(1)
+
+    make_fx(write, tracing_mode="fake")(x)
+    assert x.tolist() == [1.0, 1.0]
+    make_fx(write)(x)
+    assert x.tolist() == [2.0, 2.0]
+    with pytest.raises(NotImplementedError, match="symbolic"):
+        make_fx(write, tracing_mode="symbolic")
+    with pytest.raises(AssertionError, match="tracing_mode must be real/fake/symbolic, got other"):
+        make_fx(write, tracing_mode="other")
+
+
+def test_a_wrong_number_of_arguments_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Tracing expected 2 arguments but got 1 concrete arguments"):
+        make_fx(lambda x, y: x)(pullback.ones(2))
+
+
+def test_nodes_tell_shapes() -> None:
+    traced = make_fx(lambda x: x @ x)(pullback.ones(2, 2))
+    node = next(n for n in traced.graph.nodes if n.op == "call_function")
+    assert node.target is pullback.ops.aten.mm.default
+    assert node.meta["val"].shape == (2, 2)
+    assert node.meta["val"].is_meta
+    assert node.meta["tensor_meta"].dtype is pullback.float32
+
+
+def test_containers_that_differ_from_the_examples_are_refused() -> None:
+    traced = make_fx(lambda d: d["a"] * 2)({"a": pullback.ones(2)})
+    assert traced({"a": pullback.ones(3)}).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(ValueError, match="was traced with"):
+        traced([pullback.ones(2)])
