@@ -10,7 +10,7 @@ from pullback import return_types
 from pullback.autograd.graph import GradientEdge, Node
 from pullback.backend.device import device as _device
 from pullback.backend.dtype import dtype as _dtype
-from pullback.environment import layout as _layout, memory_format as _memory_format
+from pullback.backend.layout import layout as _layout, memory_format as _memory_format
 from pullback.random import Generator as _Generator
 from pullback.pytorch.storage import UntypedStorage as _UntypedStorage
 from pullback.tensor.size import Size as _Size
@@ -26,17 +26,20 @@ from pullback import accelerator as accelerator, amp as amp, autograd as autogra
 from pullback.amp.autocast_mode import autocast as autocast, autocast_decrement_nesting as autocast_decrement_nesting, autocast_increment_nesting as autocast_increment_nesting, clear_autocast_cache as clear_autocast_cache, get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype, get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled, is_autocast_cpu_enabled as is_autocast_cpu_enabled, is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_cpu_dtype as set_autocast_cpu_dtype, set_autocast_cpu_enabled as set_autocast_cpu_enabled, set_autocast_dtype as set_autocast_dtype, set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from pullback.amp.grad_scaler import GradScaler as GradScaler
 from pullback.as_torch import install_as_torch as install_as_torch
+from pullback.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from pullback.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from pullback.backend.configuration import show_config as show_config
 from pullback.backend.device import device as device
 from pullback.backend.dtype import dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, set_default_dtype as set_default_dtype
+from pullback.backend.layout import layout as layout, memory_format as memory_format
 from pullback.backend.random.generator import Generator as Generator
 from pullback.compiler import compile as compile
+from pullback.conditions import cond as cond
+from pullback.creation.defaults import get_default_device as get_default_device, set_default_device as set_default_device, set_default_tensor_type as set_default_tensor_type
 from pullback.creation.exchange import as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer
 from pullback.creation.from_values import tensor as tensor
 from pullback.creation.options import wrap as wrap
 from pullback.creation.tensor_types import BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor, ShortTensor as ShortTensor
-from pullback.environment import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, cond as cond, get_default_device as get_default_device, get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision, get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads, init_num_threads as init_num_threads, is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled, is_warn_always_enabled as is_warn_always_enabled, layout as layout, memory_format as memory_format, set_anomaly_enabled as set_anomaly_enabled, set_default_device as set_default_device, set_default_tensor_type as set_default_tensor_type, set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision, set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads, set_warn_always as set_warn_always, sym_float as sym_float, sym_int as sym_int, sym_ite as sym_ite, sym_max as sym_max, sym_min as sym_min, sym_not as sym_not, sym_sqrt as sym_sqrt, sym_sum as sym_sum, use_deterministic_algorithms as use_deterministic_algorithms
 from pullback.errors import OutOfMemoryError as OutOfMemoryError
 from pullback.func.vmap import vmap as vmap
 from pullback.functions.decompositions import lu as lu
@@ -62,15 +65,29 @@ from pullback.inspection.saved_graphs import load_graph as load_graph, save_grap
 from pullback.inspection.saved_memory import saved_report as saved_report
 from pullback.inspection.strict_derivatives import strict_derivatives as strict_derivatives
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
+from pullback.modes.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision, get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads, init_num_threads as init_num_threads, is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled, is_warn_always_enabled as is_warn_always_enabled, set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision, set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads, set_warn_always as set_warn_always, use_deterministic_algorithms as use_deterministic_algorithms
 from pullback.modes.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
 from pullback.random import get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from pullback.serialization.checkpoint import load as load, save as save
+from pullback.symbolic_numbers import sym_float as sym_float, sym_int as sym_int, sym_ite as sym_ite, sym_max as sym_max, sym_min as sym_min, sym_not as sym_not, sym_sqrt as sym_sqrt, sym_sum as sym_sum
 from pullback.tensor.formatting import set_printoptions as set_printoptions
 from pullback.tensor.size import Size as Size
 from pullback.tensor.tensor import Tensor as Tensor
 from pullback.utils.graph_page import graph_page as graph_page
 from pullback.utils.graph_page.watching import watch_backward as watch_backward
 
+BFloat16Storage: builtins.type[Any]
+BoolStorage: builtins.type[Any]
+ByteStorage: builtins.type[Any]
+CharStorage: builtins.type[Any]
+ComplexDoubleStorage: builtins.type[Any]
+ComplexFloatStorage: builtins.type[Any]
+DoubleStorage: builtins.type[Any]
+FloatStorage: builtins.type[Any]
+HalfStorage: builtins.type[Any]
+IntStorage: builtins.type[Any]
+LongStorage: builtins.type[Any]
+ShortStorage: builtins.type[Any]
 TYPE_CHECKING: _bool
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def abs_(input: Tensor) -> Tensor: ...
@@ -872,6 +889,8 @@ def quantize_per_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, dtype:
 @overload
 def quantize_per_tensor(tensors: Sequence[Tensor], scales: Tensor, zero_points: Tensor, dtype: _dtype) -> tuple[Tensor, ...]: ...
 def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: _bool) -> Tensor: ...
+quint2x4: Callable[..., Any]
+quint4x2: Callable[..., Any]
 quint8: _dtype
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def rad2deg_(input: Tensor) -> Tensor: ...

@@ -7,6 +7,7 @@ The public names are PyTorch's. Functions are found in `pullback.functions`, sub
 
 from __future__ import annotations
 
+import math as _math
 import warnings as _warnings
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ __all__ = [
     "uint64", "zeros",
 ]  # fmt: skip
 
+inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 chalf, cfloat, cdouble = complex32, complex64, complex128
@@ -108,14 +110,38 @@ _ELSEWHERE = {
     ),
     **dict.fromkeys("_conj _conj_physical _neg_view".split(), "pullback.functions.complex_views"),
     **dict.fromkeys(
-        "_check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with _check_type "
-        "_check_value _check_with".split(),
+        "cond _assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+        "_check_tensor_all_with _check_type _check_value _check_with".split(),
         "pullback.conditions",
     ),
     "set_printoptions": "pullback.tensor.formatting",
     "install_as_torch": "pullback.as_torch",
     "show_config": "pullback.backend.configuration",
     "OutOfMemoryError": "pullback.errors",
+    "Future": "pullback._C",
+    **dict.fromkeys("TypedStorage UntypedStorage".split(), "pullback.functions.storages"),
+    **dict.fromkeys("finfo iinfo qint8 qint32 quint8".split(), "pullback.backend.dtype"),
+    **dict.fromkeys("quint4x2 quint2x4".split(), "pullback.missing_names"),
+    **dict.fromkeys(
+        "layout strided sparse_coo sparse_csr sparse_csc jagged memory_format contiguous_format preserve_format "
+        "legacy_contiguous_format channels_last channels_last_3d".split(),
+        "pullback.backend.layout",
+    ),
+    **dict.fromkeys("is_anomaly_enabled is_anomaly_check_nan_enabled".split(), "pullback.modes.anomaly_mode"),
+    "set_anomaly_enabled": "pullback.autograd.anomaly_mode",
+    **dict.fromkeys(
+        "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads init_num_threads "
+        "use_deterministic_algorithms are_deterministic_algorithms_enabled set_deterministic_debug_mode "
+        "is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode set_float32_matmul_precision "
+        "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal".split(),
+        "pullback.modes.determinism",
+    ),
+    **dict.fromkeys(
+        "get_default_device set_default_device set_default_tensor_type".split(), "pullback.creation.defaults"
+    ),
+    **dict.fromkeys(
+        "sym_int sym_float sym_not sym_max sym_min sym_sqrt sym_sum sym_ite".split(), "pullback.symbolic_numbers"
+    ),
     "vmap": "pullback.func",
     "compile": "pullback.compiler",
     "ops": "pullback.library",
@@ -176,27 +202,17 @@ def __getattr__(name: str) -> _Any:
             raise AttributeError(f"module 'pullback' has no attribute '{name}'") from None
     elif name.startswith("_foreach_") and (found := _foreach(name)) is not None:
         value = found
+    elif name.endswith("Storage") and hasattr(storages := _import_module("pullback.functions.storages"), name):
+        value = getattr(storages, name)
     else:
-        found = _find_environment(name)
-        if found is _MISSING:
-            raise AttributeError(f"module 'pullback' has no attribute '{name}'")
-        value = found
+        raise AttributeError(f"module 'pullback' has no attribute '{name}'")
     globals()[name] = value
     return value
-
-
-_MISSING = object()
 
 
 def _foreach(name: str) -> _Any:
     """One of PyTorch's functions over lists of tensors."""
     return _import_module("pullback.functions.many_tensors").foreach_function(name)
-
-
-def _find_environment(name: str) -> _Any:
-    """Names about the process rather than about tensors: threads, determinism, types."""
-    environment = _import_module("pullback.environment")
-    return getattr(environment, name, _MISSING)
 
 
 def __dir__() -> list[str]:
@@ -209,7 +225,7 @@ def __dir__() -> list[str]:
             *_ELSEWHERE,
             *(n for n in _functions.public_names() if _functions.module_of(n)),
             *(n for n in vars(_creation) if not n.startswith("_")),
-            *dir(_import_module("pullback.environment")),
+            *_import_module("pullback.functions.storages").NAMES,
         }
     )
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback import environment, nn
+from pullback import nn
 from pullback.inspection.fingerprints import RunDifference, first_difference, grad_fingerprint, recorded_run
+from pullback.modes import determinism
 from pullback.utils.checkpoint import checkpoint
 
 
@@ -79,7 +80,7 @@ def test_deterministic_algorithms_make_complex_products_independent_of_threads(t
 
 
 def test_a_library_that_cannot_be_told_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "set_blas_threads", lambda count: False)
+    monkeypatch.setattr(determinism, "set_blas_threads", lambda count: False)
     with pytest.raises(RuntimeError, match="do not have a deterministic implementation"):
         pullback.use_deterministic_algorithms(True)
     assert not pullback.are_deterministic_algorithms_enabled()

@@ -10,7 +10,7 @@ from pullback import return_types
 from pullback.autograd.graph import GradientEdge, Node
 from pullback.backend.device import device as _device
 from pullback.backend.dtype import dtype as _dtype
-from pullback.environment import layout as _layout, memory_format as _memory_format
+from pullback.backend.layout import layout as _layout, memory_format as _memory_format
 from pullback.random import Generator as _Generator
 from pullback.pytorch.storage import UntypedStorage as _UntypedStorage
 from pullback.tensor.size import Size as _Size

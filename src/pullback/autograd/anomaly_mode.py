@@ -48,3 +48,8 @@ class set_detect_anomaly:
 
     def __exit__(self, *exception: object) -> None:
         set_anomaly_mode(*self._former)
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode; see `autograd.set_detect_anomaly`."""
+    set_anomaly_mode(enabled, check_nan)

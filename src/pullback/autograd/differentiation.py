@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.backend.array_module import copy_array, ones, ones_beside
 from pullback.backend.dtype import from_numpy_dtype
+from pullback.backend.layout import preserve_format
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
 from pullback.errors import NoGradientError, is_pytorch_tensor, mixed_libraries
@@ -299,7 +300,6 @@ def make_grads(roots: Sequence[Any], given: Any, *, is_grads_batched: bool) -> l
 def shown_ones(root: Tensor) -> Tensor:
     """The gradient of a scalar with respect to itself, made where dispatch modes see it. See Note [Dispatch]."""
     from pullback.creation import ones_like  # lazy: few programs have modes
-    from pullback.environment import preserve_format  # lazy: as above
 
     return ones_like(root, pin_memory=False, memory_format=preserve_format)
 

@@ -32,8 +32,8 @@ from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import CannotSplit, Segmented, Spot, mentions_create_graph
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
-from pullback.environment import are_deterministic_algorithms_enabled
 from pullback.errors import AutogradError
+from pullback.modes.determinism import are_deterministic_algorithms_enabled
 from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
 from pullback.modes.user_warnings import warn_user

@@ -10,10 +10,10 @@ from math import prod
 from typing import Any
 
 from pullback.backend.device import CPU
+from pullback.backend.layout import strided
 from pullback.dispatch.calling import call
 from pullback.dispatch.overloads import aten
 from pullback.dispatch.parts import conj
-from pullback.environment import strided
 from pullback.formulas.exponential import pow_grad_exponent
 from pullback.formulas.losses import logits_grad
 from pullback.formulas.norms import vector_norm_grad

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from pullback import environment
+from pullback.backend import layout
 
 _MISSING = object()
 _MEMORY = re.compile(r"\([a-z][^)]*\)")
@@ -108,7 +108,7 @@ def _value(text: str, kind: str) -> Any:
     """A default: a literal, or a memory format."""
     text = text.strip()
     if text.endswith("_format"):
-        return getattr(environment, text)
+        return getattr(layout, text)
     try:
         value = ast.literal_eval(text)
     except (SyntaxError, ValueError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from pullback import environment
+from pullback.backend import layout
 from pullback.backend.array_module import as_array
 from pullback.kernels.exponential import exp
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -19,7 +19,7 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 def memory_format(order: Any) -> Any:
     """The memory format of a name."""
-    return getattr(environment, order) if isinstance(order, str) else order
+    return getattr(layout, order) if isinstance(order, str) else order
 
 
 def total_weight(target: Tensor, weight: Tensor | None, ignore_index: int, dtype: Any) -> Tensor:

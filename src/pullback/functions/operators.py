@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.functions as F
 from pullback.backend.array_module import is_array
+from pullback.backend.layout import strided
 from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.modes.call_site import as_method
 from pullback.modes.switches import switches
@@ -161,19 +162,13 @@ PROPERTIES: dict[str, Any] = {
     "is_meta": property(lambda self: self.device.type == "meta"),
     "name": property(lambda self: None),
     "volatile": property(_volatile),
-    "layout": property(lambda self: _strided()),
+    "layout": property(lambda self: strided),
 }
 for _name in (
     "is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse",
     "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu",
 ):  # fmt: skip
     PROPERTIES[_name] = property(lambda self: False)
-
-
-def _strided() -> Any:
-    from pullback.environment import strided  # lazy: the constants about the process are above this layer
-
-    return strided
 
 
 def _delitem(self: Any, index: Any) -> None:

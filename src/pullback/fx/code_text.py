@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pullback.backend.dtype import dtype as Dtype
-from pullback.environment import layout as Layout
-from pullback.environment import memory_format as MemoryFormat
+from pullback.backend.layout import layout as Layout
+from pullback.backend.layout import memory_format as MemoryFormat
 from pullback.fx.name_space import KNOWN_GLOBALS, Namespace
 from pullback.fx.node import Node, nodes_in
 from pullback.fx.qualified_names import is_from_torch, qualified_name, type_name

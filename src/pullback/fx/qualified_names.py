@@ -10,6 +10,7 @@ from typing import Any
 from pullback.dispatch.overloads import OpOverload, OpOverloadPacket
 from pullback.functions import public_names
 from pullback.overrides.overridable_functions import is_built_in, resolve_name
+from pullback.pytorch.torch_places import torch_module
 from pullback.tensor.tensor import Tensor
 
 
@@ -32,7 +33,7 @@ def qualified_name(function: Callable[..., Any] | str) -> str:
         return f"builtins.{name}"
     module = str(getattr(function, "__module__", "") or "").replace("_operator", "operator")
     if module.split(".")[0] == "pullback":
-        module = module.replace("pullback", "torch", 1).removesuffix(".environment")
+        module = torch_module(module)
     if isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
         return f"{function.__objclass__.__module__}.{function.__objclass__.__name__}.{name}"
     return f"{module}.{name}" if module else name

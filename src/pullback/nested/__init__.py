@@ -12,8 +12,8 @@ import itertools
 from typing import Any
 
 from pullback import functions
+from pullback.backend.layout import jagged, strided
 from pullback.creation import as_tensor, tensor
-from pullback.environment import jagged, strided
 from pullback.nested.nested_tensor import NestedTensor, is_nested, join, ragged_dim
 from pullback.tensor.tensor import Tensor
 

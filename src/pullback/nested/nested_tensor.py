@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
 from pullback import creation, functions
-from pullback.environment import jagged, layout, strided
+from pullback.backend.layout import jagged, layout, strided
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, wrap_dim

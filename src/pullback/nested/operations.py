@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pullback import functions
-from pullback.environment import jagged, strided
+from pullback.backend.layout import jagged, strided
 from pullback.nested.nested_tensor import NestedTensor, is_nested, join, like, parts_of, ragged_dim
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.overrides.operation_handlers import Handlers, is_elementwise

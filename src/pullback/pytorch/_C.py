@@ -23,12 +23,14 @@ from pullback.modes.saved_tensor_hooks import current_hooks, disable_hooks, pop_
 from pullback.modes.switches import switches
 from pullback.nn.modules.module_conversion import _parse_to as parse_to
 from pullback.overrides import DisableTorchFunctionSubclass
+from pullback.pytorch.futures import FutureBase as Future
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, _disabled_torch_function_impl
 from pullback.tensor.version_counter import VersionCounter
 
 __all__ = [
     "DisableTorchFunctionSubclass",
+    "Future",
     "Generator",
     "Size",
     "TensorBase",

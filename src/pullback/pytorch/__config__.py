@@ -1,7 +1,7 @@
 """How pullback was built, where programs ask PyTorch. PyTorch's `torch.__config__`."""
 
 from pullback.backend.configuration import describe_config
-from pullback.environment import get_num_threads
+from pullback.modes.determinism import get_num_threads
 
 __all__ = ["parallel_info", "show"]
 

@@ -1,10 +1,12 @@
-"""Checks that programs write with `torch._check` and its like: a condition, and what to say where it does not hold."""
+"""Conditions: checks that programs write with `torch._check` and its like, and the choice of a branch by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from pullback.overrides import handle_torch_function
+from pullback.tensor.foreign_arguments import is_foreign
 from pullback.tensor.tensor import Tensor
 
 Message = Callable[[], Any] | str | None
@@ -72,3 +74,27 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Mess
 def _check_tensor_all(cond: Any, message: Message = None) -> None:
     """Raise a RuntimeError unless all elements of a bool tensor are true."""
     _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _assert(condition: Any, message: str) -> Any:
+    """Assert, by a function that tracers can record."""
+    if type(condition) is not Tensor and is_foreign(condition):
+        return handle_torch_function(_assert, (condition,), condition, message)
+    assert condition, message
+    return None
+
+
+def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """Call `true_fn` or `false_fn` with the operands, as `pred` says.
+
+    >>> import pullback
+    >>> pullback.cond(pullback.tensor(True), lambda x: x + 1, lambda x: x - 1, (pullback.tensor(2),))
+    tensor(3)
+    """
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise unless the only element is not zero; here at once, on an accelerator later."""
+    if not input:
+        raise RuntimeError(assert_msg)

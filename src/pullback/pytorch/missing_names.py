@@ -115,6 +115,9 @@ class StubModule(ModuleType):
         return MissingName(f"{self.__name__}.{name}")
 
 
+quint4x2, quint2x4 = MissingName("torch.quint4x2"), MissingName("torch.quint2x4")  # dtypes that programs list
+
+
 def missing_name_error(name: str) -> MissingModuleError:
     """The error on using `name`, which PyTorch has and pullback lacks."""
     module = name.rpartition(".")[0]

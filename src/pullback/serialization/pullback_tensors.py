@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from pullback.backend import layout as layouts
 from pullback.backend.device import device
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.mirror import mirror_of
@@ -79,16 +80,12 @@ class PullbackTensors:
 
     def layout_name(self, value: object) -> str | None:
         """PyTorch's name of `value` if it is a layout."""
-        from pullback.environment import layout  # lazy: about the process, above this layer
-
-        return f"torch.{value.name}" if isinstance(value, layout) else None
+        return f"torch.{value.name}" if isinstance(value, layouts.layout) else None
 
     def layout_from_name(self, name: str) -> object:
         """The layout that PyTorch calls `name`."""
-        from pullback import environment  # lazy: about the process, above this layer
-
-        found = getattr(environment, name.removeprefix("torch."), None)
-        if not isinstance(found, environment.layout):
+        found = getattr(layouts, name.removeprefix("torch."), None)
+        if not isinstance(found, layouts.layout):
             raise pickle.UnpicklingError("a layout that pullback does not have")
         return found
 

@@ -15,7 +15,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pullback.backend.device import device
 from pullback.backend.dtype import dtype
+from pullback.backend.layout import layout, memory_format
 from pullback.errors import not_a_bool, not_a_tensor, wrong_type
 from pullback.facts import fact_of
 from pullback.modes.function_modes import is_told
@@ -27,7 +29,9 @@ from pullback.tensor.refusals import mismatch, refusal
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
 
-PLAIN: set[type] = {Tensor, bool, int, float, complex, str, type(None), type(...), Size, dtype, slice}
+PLAIN: set[type] = {
+    Tensor, bool, int, float, complex, str, type(None), type(...), Size, dtype, slice, device, layout, memory_format,
+}  # fmt: skip
 """Types of arguments that need no look at their class."""
 
 _ANY_TRUTH = frozenset(["get_infos", "inplace", "recompute_scale_factor", "return_indices"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend import layout as layouts
 from pullback.backend.dtype import get_default_dtype
 from pullback.backend.sparse_array import SparseArray
 from pullback.modes.switches import switches
@@ -40,9 +41,7 @@ class SparseTensor(Tensor):
     @property
     def layout(self) -> Any:
         """The layout: coordinates, rows or columns."""
-        import pullback.environment as constants  # lazy: the constants are above
-
-        return getattr(constants, self._layout_name)
+        return getattr(layouts, self._layout_name)
 
     def _indices(self) -> Tensor:
         return new_tensor(self._sparse.indices)
