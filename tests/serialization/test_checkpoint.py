@@ -6,7 +6,6 @@ import collections
 import io
 import pickle
 import struct
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 from pullback.backend.device import device
-from pullback.backend.dtype import ALL, bfloat16, dtype
+from pullback.backend.dtype import ALL, dtype
 from pullback.nn.parameter import Buffer, Parameter, UninitializedParameter
 from pullback.serialization import (
     LoadEndianness,
@@ -76,13 +75,6 @@ def test_containers_sizes_dtypes_and_devices_come_back(protocol: int) -> None:
     assert actual == value
     assert type(actual["size"]) is Size
     assert actual["dtype"] is ALL[0]
-
-
-def test_bfloat16_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bfloat16, "_numpy", None)
-    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
-    with pytest.raises(RuntimeError, match=r"bfloat16 needs .* install pullback\[bfloat16\]"):
-        load(archive(tensor_pickle("torch\nBFloat16Storage", count=12), {"data/0": SIX_FLOATS}))
 
 
 def test_geometry_is_kept() -> None:

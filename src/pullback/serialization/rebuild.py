@@ -92,8 +92,7 @@ class Rebuilder:
         hooks: object,
         metadata: object,
     ) -> Any:
-        numpy_dtype = element.numpy_dtype
-        data = storage.bytes_as(numpy_dtype)
+        data, numpy_dtype = storage.memory_of(element)
         if metadata and (not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}):
             raise pickle.UnpicklingError("the metadata of a tensor may only say 'conj' and 'neg'")
         array = strided_view(data, numpy_dtype, _integer(offset), _integers(size), _integers(stride))

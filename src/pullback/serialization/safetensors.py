@@ -16,6 +16,7 @@ from typing import IO, Any
 from pullback.backend.device import usable_device
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.backend.storage import bytes_over, contiguous_strides, copied, memory_of, strided_view, view_of_storage
+from pullback.serialization.storage import Storage
 from pullback.serialization.torch_names import DTYPES
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.typing import Array, Shape
@@ -198,8 +199,10 @@ class _Table:
         if entry is None:
             raise SafetensorError(f"File does not contain tensor {name}")
         element, shape, begin, end = entry
-        data = copied(bytes_over(self._data, self._start + begin, end - begin))
-        return new_tensor(strided_view(data, element.numpy_dtype, 0, shape, contiguous_strides(shape)))
+        data, numpy_dtype = Storage(
+            copied(bytes_over(self._data, self._start + begin, end - begin)), element
+        ).memory_of(element)
+        return new_tensor(strided_view(data, numpy_dtype, 0, shape, contiguous_strides(shape)))
 
 
 def _parse(text: bytes) -> dict[str, Any]:

@@ -10,21 +10,26 @@ from pullback.backend.dtype import dtype
 from pullback.backend.mirror import after_write
 from pullback.backend.naming import display_namespace
 from pullback.backend.storage import reverse_byte_order
+from pullback.backend.widening import dtype_in_memory, is_known, warn_of_widening, widened_bytes, wider_dtype
 from pullback.typing import Array, DType
+
+dtype_type: TypeAlias = dtype  # its name is taken where a storage has an attribute of that name
 
 
 class Storage:
     """Bytes from a file that one or several tensors are views of."""
 
-    __slots__ = ("_data", "_in_foreign_order", "dtype", "location")
+    __slots__ = ("_data", "_in_foreign_order", "_part_of", "_widened", "dtype", "location")
 
     def __init__(self, data: Array, dtype: dtype | None, location: str = "cpu", in_foreign_order: bool = False) -> None:
         self._data = data
         self._in_foreign_order = in_foreign_order
+        self._part_of: tuple[Storage, int] | None = None
+        self._widened: dict[dtype_type, Array] = {}
         self.dtype = dtype
         self.location = location
         if dtype is not None:
-            self.bytes_as(dtype.numpy_dtype)
+            self.bytes_as(dtype_in_memory(dtype))
 
     def bytes_as(self, numpy_dtype: DType) -> Array:
         """The bytes in the machine's order; the file's order can be undone only once the element type is known."""
@@ -33,18 +38,38 @@ class Storage:
             self._in_foreign_order = False
         return self._data
 
+    def memory_of(self, element: dtype_type) -> tuple[Array, DType]:
+        """The bytes and NumPy's dtype for tensors of an element type; a wider one where NumPy lacks that type."""
+        if is_known(element):
+            return self.bytes_as(element.numpy_dtype), element.numpy_dtype
+        return self._wider(element), wider_dtype(element).numpy_dtype
+
+    def _wider(self, element: dtype_type) -> Array:
+        if self._part_of is not None:
+            whole, start = self._part_of
+            scale = wider_dtype(element).itemsize // element.itemsize
+            return whole._wider(element)[start * scale : (start + self.nbytes()) * scale]
+        if element not in self._widened:
+            warn_of_widening(element)
+            self._widened[element] = widened_bytes(self.bytes_as(dtype_in_memory(element)), element)
+        return self._widened[element]
+
     def fill(self, content: Array, in_foreign_order: bool) -> None:
         """Give a storage its bytes after tensors have been made over it."""
         if in_foreign_order and self.dtype is None:
             raise RuntimeError("an untyped storage in a file of another byte order cannot be read")
         self._data[...] = content
         if in_foreign_order and self.dtype is not None:
-            reverse_byte_order(self._data, self.dtype.numpy_dtype)
+            reverse_byte_order(self._data, dtype_in_memory(self.dtype))
+        for element, memory in self._widened.items():
+            memory[...] = widened_bytes(self._data, element)
         after_write(self._data, None)  # see Note [Lazy conjugation]
 
     def part(self, start: int, stop: int) -> Storage:
         """The storage of some of the bytes, sharing them."""
-        return Storage(self._data[start:stop], self.dtype, self.location)
+        part = Storage(self._data[start:stop], self.dtype, self.location)
+        part._part_of = (self, start)
+        return part
 
     @property
     def device(self) -> device:

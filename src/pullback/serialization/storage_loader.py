@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.backend.storage import native_byte_order
+from pullback.backend.widening import dtype_in_memory
 from pullback.serialization.storage import MapLocation, Storage, restore_location
 from pullback.serialization.torch_names import StorageType
 from pullback.serialization.zip_reader import ZipReader
@@ -70,4 +71,4 @@ def as_storage_type(storage: Storage, storage_type: StorageType, count: int, key
 def _machine_type(storage: Storage, storage_type: StorageType) -> Any:
     element = storage.dtype or storage_type.dtype
     assert element is not None, "two untyped storages are one"
-    return element.numpy_dtype
+    return dtype_in_memory(element)
