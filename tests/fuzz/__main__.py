@@ -16,7 +16,7 @@ from typing import Any
 
 import pullback
 from tests.fuzz import RECORDED
-from tests.fuzz.accepted import is_accepted
+from tests.fuzz.accepted import is_accepted, times_accepted
 from tests.fuzz.comparison import Difference, first_difference
 from tests.fuzz.execution import run
 from tests.fuzz.generation import make_program
@@ -83,6 +83,9 @@ def main() -> int:
             shorter, found = shrink(statements, difference, partial(examine, torch, look_always=look_always))
             print(f"\n# {count} times: {found.field}\n" + "\n".join(shorter))
             print(f"#   PyTorch: {found.expected}\n#   pullback: {found.actual}")
+    print("\nListed differences, by their reason:")
+    for reason, count in times_accepted.most_common():
+        print(f"{count:6}  {reason}")
     took = time.monotonic() - begun
     print(f"\n{arguments.programs} programs, {differing} differ ({len(kinds)} kinds), {took:.0f} s")
     return 1 if differing else 0

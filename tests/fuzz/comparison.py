@@ -26,6 +26,8 @@ class Difference:
     dtype: str = ""
     before: str = dataclass_field(default="", compare=False)
     """The statements up to this one."""
+    integers_with_grad: bool = dataclass_field(default=False, compare=False)
+    """Whether PyTorch has an integer tensor by now that requires grad."""
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -46,16 +48,20 @@ def first_difference(
 ) -> Difference | None:
     """The first difference between what was expected and what happened, but for those that stand; None without one."""
     passed: set[tuple[str, str]] = set()
+    integers = False
     for number, (theirs, ours) in enumerate(zip(expected, actual, strict=True)):
         statement, before = statements[number], "\n".join(statements[: number + 1])
+        integers = integers or _has_integers_with_grad(theirs)
         if not same_exception(theirs.raised, ours.raised):
-            difference = Difference(number, statement, "exception", _shown(theirs), _shown(ours), before=before)
+            difference = Difference(
+                number, statement, "exception", _shown(theirs), _shown(ours), "", before, integers_with_grad=integers
+            )
             return None if stands(difference) else difference
         if theirs.raised:
             return None  # what a refused statement left behind is not defined
         for name, seen in theirs.state.items():
             for difference in _differences(number, statement, name, seen, ours.state.get(name, {})):
-                difference = replace(difference, before=before)
+                difference = replace(difference, before=before, integers_with_grad=integers)
                 place = (name, difference.field)
                 if place in passed:
                     continue
@@ -82,6 +88,10 @@ def _differences(
                 yield Difference(number, statement, f"grad.{part.field}", part.expected, part.actual, dtype)
         elif not _same(field, value, other, dtype):
             yield Difference(number, statement, f"{field} of {name}", value, other, dtype)
+
+
+def _has_integers_with_grad(step: Step) -> bool:
+    return any(seen["requires_grad"] is True and re.match("u?int|bool", seen["dtype"]) for seen in step.state.values())
 
 
 def _shown(step: Step) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any
 
 PRELUDE = """
@@ -41,6 +42,21 @@ class Tripled(torch.autograd.Function):
         return grad * 3
 """
 
+
+@cache
+def names_for(library: Any) -> dict[str, Any]:
+    """The names that a program finds: the library, and the Functions of the prelude."""
+    names: dict[str, Any] = {"torch": library, "__name__": "fuzz"}
+    exec(PRELUDE, names)
+    return names
+
+
+@lru_cache(1000)
+def compiled(statement: str) -> Any:
+    """The statement as code: three runs share it."""
+    return compile(statement, "<statement>", "exec")
+
+
 State = dict[str, dict[str, Any]]
 
 
@@ -55,10 +71,9 @@ class Step:
 
 def run(library: Any, statements: Sequence[str], look_always: bool) -> list[Step]:
     """Run a program; tensors are looked at after every statement, or after the last alone (looking renews views)."""
-    names: dict[str, Any] = {"torch": library, "__name__": "fuzz"}
+    names = dict(names_for(library))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(PRELUDE, names)
         steps = []
         for number, statement in enumerate(statements):
             step = run_statement(statement, names)
@@ -71,7 +86,7 @@ def run(library: Any, statements: Sequence[str], look_always: bool) -> list[Step
 def run_statement(statement: str, names: dict[str, Any]) -> Step:
     """Run one statement in these names."""
     try:
-        exec(statement, names)
+        exec(compiled(statement), names)
     except Exception as error:
         return Step([base.__name__ for base in type(error).__mro__], str(error))
     return Step([])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.fuzz.execution import PRELUDE, run_statement
+from tests.fuzz.execution import names_for, run_statement
 
 Maker = Callable[["ProgramMaker"], str]
 SHAPES: tuple[list[int], ...] = ([], [1], [2], [3], [4], [2, 2], [2, 3], [1, 3], [3, 1], [2, 1, 2], [0, 2], [2, 2, 3])
@@ -19,8 +19,7 @@ class ProgramMaker:
 
     def __init__(self, library: Any, seed: int) -> None:
         self.random = random.Random(seed)
-        self.names: dict[str, Any] = {"torch": library, "__name__": "fuzz"}
-        exec(PRELUDE, self.names)
+        self.names = dict(names_for(library))
         self.library = library
         self.statements: list[str] = []
 
