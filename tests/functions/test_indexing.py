@@ -187,3 +187,20 @@ def test_a_slice_that_begins_from_the_end_is_a_view_of_its_own_though_it_takes_a
     x = pullback.ones(3, 2, requires_grad=True)
     nodes = [type(y.grad_fn).__name__ for y in (x[:, -2:], x[:, 0:2], x[:, :9])]
     assert nodes == ["SliceBackward0", "AliasBackward0", "AliasBackward0"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "error", "message"),
+    [
+        ((), 0, IndexError, "index out of range in self"),
+        ((0,), 0, IndexError, "index out of range in self"),
+        ((2, 2), 0, IndexError, "index out of range in self"),
+        ((0, 2), 0, RuntimeError, r"index_select\(\): self indexing axis dim should be positive"),
+        ((2, 0), 0, RuntimeError, "INDICES element is out of DATA bounds, id=5 axis_dim=2"),
+        ((2, 2), 1, RuntimeError, "INDICES element is out of DATA bounds, id=5 axis_dim=2"),
+    ],
+)
+def test_index_select_refuses_positions_outside(shape: Any, dim: int, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        pullback.ones(shape).index_select(dim, pullback.tensor([5]))
+    assert isinstance(caught.value, IndexError) == (error is IndexError)

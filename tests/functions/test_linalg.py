@@ -142,3 +142,21 @@ def test_lobpcg_finds_generalized_eigenvalues() -> None:
     A, B = M + M.mT, M @ M.mT + pullback.eye(6, dtype=pullback.float64)
     values, vectors = pullback.lobpcg(A, 2, B)
     _close(A @ vectors, B @ vectors * values)
+
+
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(0, 2, 3), (2, 0, 3), (2, 2, 0)])
+def test_products_of_bools_without_a_product_are_no_error(rows: int, inner: int, columns: int) -> None:
+    left, right = (pullback.ones(size, dtype=pullback.bool) for size in ((rows, inner), (inner, columns)))
+    for product in (
+        left @ right,
+        pullback.nn.functional.linear(left, right.T),
+        pullback.bmm(left[None], right[None])[0],
+    ):
+        assert product.dtype is pullback.bool
+        assert product.tolist() == [[False] * columns] * rows
+
+
+def test_products_of_bools_are_refused() -> None:
+    some = pullback.ones(2, 2, dtype=pullback.bool)
+    with pytest.raises(NotImplementedError, match="\"addmm_impl_cpu_\" not implemented for 'Bool'"):
+        some @ some

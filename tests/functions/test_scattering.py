@@ -98,3 +98,34 @@ def test_as_strided_scatter_passes_the_gradient_around_the_window() -> None:
     result = pullback.as_strided_scatter(leaf, pullback.ones(2), (2,), (1,), 1)
     (gradient,) = pullback.autograd.grad(result.sum(), leaf)
     assert gradient.tolist() == [1.0, 0.0, 0.0, 1.0]
+
+
+WRITES: dict[str, Any] = {
+    "index_put_": lambda x: x.index_put_((PLACES[:1],), pullback.ones(1)),
+    "index_fill_": lambda x: x.index_fill_(0, PLACES[:1], 1.0),
+    "masked_fill_": lambda x: x.masked_fill_(pullback.tensor([True, False, False]), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_write_at_positions_of_an_expanded_tensor_warns_and_is_seen_everywhere(
+    name: str, requires_grad: bool
+) -> None:
+    base = pullback.zeros(1, requires_grad=requires_grad) * 1
+    expanded = base.expand(3)
+
+    with pytest.warns(UserWarning, match=f"Use of {name} on expanded tensors is deprecated"):
+        WRITES[name](expanded)
+
+    assert expanded.tolist() == [1.0, 1.0, 1.0]
+    assert base.tolist() == [1.0]
+
+
+def test_an_assignment_to_positions_of_an_expanded_tensor_warns() -> None:
+    expanded = pullback.zeros(2).expand(2, 2)
+
+    with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+        expanded[pullback.tensor([1])] = pullback.tensor([[3.0, 4.0]])
+
+    assert expanded.tolist() == [[3.0, 4.0], [3.0, 4.0]]

@@ -12,14 +12,14 @@ import operator
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import cast_array, is_array, is_number, ndarray
+from pullback.backend.array_module import cast_array, has_internal_overlap, is_array, is_number, ndarray
 from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.facts import declare
 from pullback.functions.plain_writes import writes_plainly
 from pullback.graph.history import bump_version, check_captured
-from pullback.graph.in_place import check_overlap, check_partial_overlap
+from pullback.graph.in_place import check_overlap, check_partial_overlap, warn_of_expanded
 from pullback.graph.views import make_view
 from pullback.kernels.creation import checked_fill
 from pullback.kernels.indexing import positions_of
@@ -430,14 +430,18 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
     """Write without recording: nothing involved requires grad."""
     array = input._array
     if values.ndim == 0 and _is_mask_of(index, input):
+        if not array.flags.c_contiguous and has_internal_overlap(array):
+            warn_of_expanded("masked_fill")
         array[index._array] = cast_array(values, array.dtype)
         bump_version(input)
         return
     alias = new_tensor(array)
     part, positions, dims = _part_for_writing(alias, index)
     target = part._array
-    if not dims or values.ndim:
+    if not dims:
         check_overlap(part)
+    elif has_internal_overlap(target):
+        warn_of_expanded("index_put")
     if dims:
         check_partial_overlap(target, values, whole=True)
         index_put_into(target, [p._array for p in positions], dims, values, False)

@@ -79,11 +79,11 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     if records and how == "unrecorded":  # PyTorch does not look at the graph where no gradient could be
         records = False
     check_in_place(input, name, records=records)
-    if how != "fill":  # which may be written to memory that is seen several times: its elements become the same
-        if not input._array.flags.c_contiguous:
-            check_overlap(input)
-        if how is None or how == "unrecorded":
-            _check_apart(input, args)
+    expanded = not input._array.flags.c_contiguous and has_internal_overlap(input._array)
+    if expanded and how != "fill" and name != "index_put":
+        check_overlap(input)
+    if how is None or how == "unrecorded":
+        _check_apart(input, args)
     alias = alias_of(input, recorded=records)
     if process.changed:
         if records and switches.saved_tensor_hooks:
@@ -95,6 +95,9 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     check_writable(input, result)
     if how == "at_positions":  # only now: what is wrong with the positions comes first
         _check_apart(input, args, whole=True)
+    if expanded:
+        warn_of_expanded(name)
+        result._array = _merged(input._array, result._array)
     if records and result._requires_grad:
         adopt_result(input, alias, result)
     else:
@@ -103,6 +106,23 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input
+
+
+def warn_of_expanded(name: str) -> None:
+    """Warn where PyTorch still allows a write to memory that is seen several times."""
+    if name in ("index_put", "index_fill", "masked_fill", "masked_fill_tensor"):
+        name = name.removesuffix("_tensor")
+        warn_user(
+            f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            "operation: its elements share memory, so a write to one of them is seen in others."
+        )
+
+
+def _merged(array: Any, result: Any) -> Any:
+    """What is written to memory that is seen several times, so that no element that stays as it is undoes a change."""
+    changed = result != array
+    array[changed] = result[changed]
+    return copy_array(array)
 
 
 def _check_apart(input: Any, args: Iterable[Any], whole: bool = False) -> None:

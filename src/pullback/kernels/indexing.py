@@ -142,14 +142,15 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
     if input.ndim == 0:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
-        check_index(index, 1, 0)
-        return input.reshape(1)[index.reshape(-1)].reshape(())
+        if int(index.reshape(())) != 0:
+            raise IndexError("index out of range in self")
+        return input.copy()
     size = input.shape[dim]
     if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
+        if input.ndim == 1 or (dim == 0 and input.size):
+            raise IndexError("index out of range in self")
         if size == 0:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
-        if dim == 0:
-            raise IndexError("index out of range in self")
         wrong = next(int(i) for i in index.reshape(-1) if not 0 <= i < size)
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
     return np.take(input, index.reshape(-1), axis=dim)

@@ -70,8 +70,14 @@ def mm(input: Array, mat2: Array) -> Array:
             f"{mat2.shape[0]}x{mat2.shape[1]})"
         )
     _same_dtype(input, mat2)
-    _refuse_kinds(input, "b", "addmm_impl_cpu_")
+    _refuse_bools(input, mat2, "addmm_impl_cpu_")
     return _multiply(input, mat2)
+
+
+def _refuse_bools(input: Array, other: Array, function: str) -> None:
+    """Raise for bools of which something is to be multiplied: PyTorch looks at the dtype no sooner."""
+    if input.size and other.size:
+        _refuse_kinds(input, "b", function)
 
 
 @native
@@ -85,7 +91,7 @@ def bmm(input: Array, mat2: Array) -> Array:
             f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
         )
     _same_dtype(input, mat2, batched=True)
-    _refuse_kinds(input, "b", "bmm")
+    _refuse_bools(input, mat2, "bmm")
     return _multiply(input, mat2)
 
 
@@ -104,7 +110,7 @@ def mv(input: Array, vec: Array) -> Array:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), "
                            f"vec ({vec.shape[0]})")  # fmt: skip
     _check_addmv(vec, input, vec)
-    _refuse_kinds(input, "b", "addmv_impl_cpu")
+    _refuse_bools(input, vec, "addmv_impl_cpu")
     return _multiply(input, vec)
 
 
@@ -152,7 +158,7 @@ def matmul_batched(input: Array, other: Array) -> Array:
     if input.shape[-1] != inner:
         raise RuntimeError(_inner_sizes_differ(input, other, inner))
     _same_dtype(input, other, batched=input.ndim > 2 and other.ndim > 2)
-    _refuse_kinds(input, "b", "bmm")
+    _refuse_bools(input, other, "bmm")
     if input.ndim > 2 and other.ndim == 2:
         return _multiply(_rows(input), other).reshape(*input.shape[:-1], other.shape[-1])
     try:
@@ -381,7 +387,7 @@ def linear_product(input: Array, weight: Array) -> Array:
             f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {weight.shape[1]}x{weight.shape[0]})"
         )
     _same_dtype(input, weight)
-    _refuse_kinds(input, "b", "addmm_impl_cpu_")
+    _refuse_bools(input, weight, "addmm_impl_cpu_")
     if input.ndim > 2:
         return _multiply(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     return _multiply(input, weight.T)
