@@ -69,6 +69,24 @@ _POLYNOMIALS = (
 ).split()
 
 CALLS: dict[str, Call] = {
+    "compared": lambda d: [x(d, 3) == x(d, 3), x(d, 3) != 1, x(d, 3) < 0, x(d, 3) <= 0, x(d, 3) > 0, x(d, 3) >= 0],
+    "of bits": lambda d: [
+        i(d, 6, 4) & i(d, 4, 6),
+        i(d, 6, 4) | i(d, 4, 6),
+        i(d, 6, 4) ^ i(d, 4, 6),
+        i(d, 6, 4) << 1,
+        i(d, 6, 4) >> 1,
+        i(d, 0, 1).logical_and(i(d, 1, 1)),
+        i(d, 0, 1).logical_or(i(d, 0, 0)),
+        i(d, 0, 1).logical_xor(i(d, 1, 1)),
+        i(d, 6, 4).lcm(i(d, 4, 6)),
+    ],
+    "of two": lambda d: [
+        pullback.nextafter(x(d, 3), x(d, 3) + 1),
+        pullback.heaviside(x(d, 3), x(d, 3)),
+        pullback.logaddexp2(x(d, 3), x(d, 3)),
+        pullback.complex(x(d, 3), x(d, 3)).real,
+    ],
     "isinf": lambda d: (x(d, 3) / i(d, 0, 1, 0)).isinf(),
     "isposinf": lambda d: pullback.isposinf(x(d, 3) / i(d, 0, 1, 0)),
     "isneginf": lambda d: pullback.isneginf(x(d, 3) / i(d, 0, 1, 0)),

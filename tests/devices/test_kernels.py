@@ -63,7 +63,7 @@ def marked_kernels() -> list[str]:
             if isinstance(statement, ast.FunctionDef):
                 marks[statement.name] = {ast.unparse(mark) for mark in statement.decorator_list}
     names = [name for text in FILES.values() for name in text.split()]
-    return [name for name in names if marks.get(name, set()) & {"native", "by_device"}]
+    return [name for name in names if marks.get(name, set()) & {"native", "by_device", "by_element"}]
 
 
 @pytest.fixture(scope="module")

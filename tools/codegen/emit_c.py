@@ -29,7 +29,10 @@ def emit_elementwise(kernels: list[NativeKernel]) -> tuple[str, str]:
         f"extern LoopFunction {name}_float32, {name}_float64;"
         for name, _ in loops.written
     )  # fmt: skip
-    entries = "\n".join(f'    {{"{kernel.name}", call_{kernel.name}, overwrite_{kernel.name}}},' for kernel in kernels)
+    entries = "\n".join(
+        f'    {{"{kernel.name}", call_{kernel.name}, overwrite_{kernel.name}, {int(kernel.name not in _ROW_MAJOR)}}},'
+        for kernel in kernels
+    )
     loops_text = _HEADER + "\n" + "\n".join(text for _, text in loops.written)
     includes = '#include <float.h>\n#include <math.h>\n#include <string.h>\n\n#include "elementwise_driver.h"\n'
     return loops_text, (

@@ -3,9 +3,10 @@
 # Note [Kernels by device]
 A kernel is one text. Called with arrays of a device, the kernel of the CPU hands over to the same function of a second
 copy of its module, in which `np` is the device's library and whatever it imports of kernels/ and of the array functions of
-backend/ is the second copy too. The hand-over is the business of `@native` and `@by_device` (native/__init__.py): in the
-extension it is one comparison of a pointer with NULL as long as no such device is in use. A device may have kernels of
-its own by name (`Library.kernels`): such a kernel answers NotImplemented to what it does not serve, and the text does.
+backend/ is the second copy too. The hand-over is the business of `@native`, `@by_device` and `@by_element`
+(native/__init__.py): in the extension it is one comparison of a pointer with NULL as long as no such device is in use.
+A device may have kernels of its own by name (`Library.kernels`): such a kernel answers NotImplemented to what it does not
+serve, and the text does.
 Nothing above the kernels knows of devices.
 """
 
@@ -41,7 +42,9 @@ class Loader:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._modules: dict[str, ModuleType] = {}
-        self._native = SimpleNamespace(native=self._chosen, by_device=self._chosen, extension=None)
+        self._native = SimpleNamespace(
+            native=self._chosen, by_device=self._chosen, by_element=self._chosen, extension=None
+        )
 
     def find(self, reference: Any) -> Callable[..., Any]:
         """The kernel that serves this library in the place of `reference`."""

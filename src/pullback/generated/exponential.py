@@ -224,7 +224,7 @@ class PowBaseNode(OperationNode):
 
 
 def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
-    """Raise a number to powers given by a tensor."""
+    """Raise a number to powers given by a tensor; the result is row-major, as PyTorch's."""
     if process.diverted or out is not None or not isinstance(exponent, TensorBase):
         if (taken := divert("pow_base", (exponent, input), out)) is not PROCEED:
             return taken

@@ -12,7 +12,7 @@ from pullback.backend.array_module import inverse_order
 from pullback.backend.halves import cast_half
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _with_number
-from pullback.native import by_device, native
+from pullback.native import by_device, by_element, native
 from pullback.typing import Array, Scalar
 
 
@@ -216,12 +216,14 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     return input + quotient
 
 
+@by_element
 def gcd(input: Array, other: Array) -> Array:
     """The greatest common divisor of integers."""
     _refuse_kinds(input, "bfcV", "gcd_cpu")
     return np.gcd(input, other)
 
 
+@by_element
 def lcm(input: Array, other: Array) -> Array:
     """The least common multiple of integers, never negative."""
     _refuse_kinds(input, "bfcV", "lcm_cpu")

@@ -5,21 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.native import by_element
 from pullback.typing import Array, Scalar
 
 
+@by_element
 def bitwise_and(input: Array, other: Array | Scalar) -> Array:
     """And of the bits."""
     _refuse_kinds(input, "fcV", "bitwise_and_cpu")
     return np.bitwise_and(input, other)
 
 
+@by_element
 def bitwise_or(input: Array, other: Array | Scalar) -> Array:
     """Or of the bits."""
     _refuse_kinds(input, "fcV", "bitwise_or_cpu")
     return np.bitwise_or(input, other)
 
 
+@by_element
 def bitwise_xor(input: Array, other: Array | Scalar) -> Array:
     """Exclusive or of the bits."""
     _refuse_kinds(input, "fcV", "bitwise_xor_cpu")
@@ -32,6 +36,7 @@ def bitwise_not(input: Array) -> Array:
     return np.invert(input)
 
 
+@by_element
 def bitwise_left_shift(input: Array, other: Array | Scalar) -> Array:
     """Shift the bits to the left; by the width or more (or by a negative number) nothing is left."""
     _refuse_kinds(input, "bfcV", "lshift_cpu")
@@ -40,6 +45,7 @@ def bitwise_left_shift(input: Array, other: Array | Scalar) -> Array:
     return np.where(outside, input.dtype.type(0), np.left_shift(input, np.where(outside, input.dtype.type(0), other)))
 
 
+@by_element
 def bitwise_right_shift(input: Array, other: Array | Scalar) -> Array:
     """Shift the bits to the right, keeping the sign; by the width or more only the sign is left."""
     _refuse_kinds(input, "bfcV", "rshift_cpu")
@@ -55,16 +61,19 @@ def logical_not(input: Array) -> Array:
     return np.invert(input) if input.dtype == np.bool_ else np.equal(input, 0)
 
 
+@by_element
 def logical_and(input: Array, other: Array) -> Array:
     """Whether both elements are non-zero."""
     return np.logical_and(input, other)
 
 
+@by_element
 def logical_or(input: Array, other: Array) -> Array:
     """Whether one of the elements is non-zero."""
     return np.logical_or(input, other)
 
 
+@by_element
 def logical_xor(input: Array, other: Array) -> Array:
     """Whether exactly one of the elements is non-zero."""
     return np.logical_xor(input, other)

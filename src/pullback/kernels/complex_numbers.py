@@ -8,7 +8,7 @@ from pullback.backend.array_module import parts
 from pullback.backend.dtype import complex_of, scalar_type_name
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.rounding import sign
-from pullback.native import by_device, native
+from pullback.native import by_device, by_element, native
 from pullback.typing import Array
 
 
@@ -44,7 +44,7 @@ def conj_physical(input: Array) -> Array:
     return input.copy() if input.dtype.kind == "b" else np.conjugate(input)
 
 
-@by_device
+@by_element
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from magnitudes and angles."""
     if abs.dtype.itemsize == 2:
@@ -54,6 +54,7 @@ def polar(abs: Array, angle: Array) -> Array:
     return made
 
 
+@by_element
 def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their parts."""
     made = np.empty_like(real + imag, dtype=complex_of(real.dtype))

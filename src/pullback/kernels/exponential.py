@@ -8,14 +8,14 @@ import numpy as np
 
 from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
 from pullback.kernels.special_evaluation import _through_float64
-from pullback.native import by_device, native
+from pullback.native import by_device, by_element, native
 from pullback.typing import Array, Scalar
 
 _MANY = 256
 """Elements for which two more passes are worth it."""
 
 
-@by_device
+@by_element
 def pow(input: Array, exponent: Array) -> Array:
     """Raise to powers given by a tensor."""
     if input.dtype.kind in "iu":
@@ -49,11 +49,11 @@ def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
 
 @by_device
 def pow_base(exponent: Array, input: Array | Scalar) -> Array:
-    """Raise a number to powers given by a tensor."""
+    """Raise a number to powers given by a tensor; the result is row-major, as PyTorch's."""
     if exponent.dtype.kind in "iu":
-        return _integer_power(input, exponent)
+        return _integer_power(input, np.ascontiguousarray(exponent))
     _refuse_kinds(exponent, "b", "pow")
-    return np.power(input, exponent)
+    return np.power(input, exponent, order="C")
 
 
 @native
@@ -112,6 +112,7 @@ def logaddexp(input: Array, other: Array) -> Array:
     return _complex_logaddexp(input, other) if input.dtype.kind == "c" else np.logaddexp(input, other)
 
 
+@by_element
 def logaddexp2(input: Array, other: Array) -> Array:
     """Compute log2(2**input + 2**other) without overflow."""
     _refuse_kinds(input, "biuc", "logaddexp2_cpu")

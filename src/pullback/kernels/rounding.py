@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.kernels.dtype_support import _refuse_kinds
-from pullback.native import by_device, native
+from pullback.native import by_device, by_element, native
 from pullback.typing import Array, Scalar
 
 
@@ -84,6 +84,7 @@ def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
     return copysign(input, other)
 
 
+@by_element
 def nextafter(input: Array, other: Array) -> Array:
     """The next representable number after `input` towards `other`."""
     _refuse_kinds(input, "biuc", "nextafter_cpu")
@@ -101,6 +102,7 @@ def ldexp(input: Array, other: Array) -> Array:
     return input * np.exp2(other)
 
 
+@by_element
 def heaviside(input: Array, values: Array) -> Array:
     """0 below zero, 1 above, `values` at zero."""
     return np.where(input == 0, values, (input > 0).astype(input.dtype))

@@ -21,7 +21,7 @@ from pullback.kernels.special_evaluation import (
     _tan_pi,
 )
 from pullback.kernels.special_log_gamma import _lgamma
-from pullback.native import by_device, native
+from pullback.native import by_device, by_element, native
 from pullback.typing import Array
 
 _BERNOULLI = (
@@ -68,7 +68,7 @@ def mvlgamma(input: Array, p: int) -> Array:
     return _elementwise(lambda x: _mvlgamma(x, p), input)
 
 
-@by_device
+@by_element
 def zeta(input: Array, other: Array) -> Array:
     """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input: inf at input 1, nan below."""
     return _elementwise(_zeta, input, other)

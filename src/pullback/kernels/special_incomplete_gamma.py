@@ -16,7 +16,7 @@ from pullback.kernels import special_coefficients as table
 from pullback.kernels.special import _erfcx_positive
 from pullback.kernels.special_evaluation import _branch, _elementwise, _polynomial, _product_remainder, _rational
 from pullback.kernels.special_gamma import _lgamma_one_plus
-from pullback.native import by_device
+from pullback.native import by_element
 from pullback.typing import Array
 
 _EPSILON = 2.0**-54
@@ -24,13 +24,13 @@ _MOST_STEPS = 2000
 _LEVELS = 90.0
 
 
-@by_device
+@by_element
 def igamma(input: Array, other: Array) -> Array:
     """Compute the lower regularised incomplete gamma function P(input, other)."""
     return _elementwise(lambda a, x: _with_edges(_lower, 0.0, a, x), input, other)
 
 
-@by_device
+@by_element
 def igammac(input: Array, other: Array) -> Array:
     """Compute the upper regularised incomplete gamma function Q(input, other) = 1 - P."""
     return _elementwise(lambda a, x: _with_edges(_upper, 1.0, a, x), input, other)

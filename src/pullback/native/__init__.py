@@ -58,6 +58,16 @@ def by_device(reference: _Function) -> _Function:
     return _handing_over(reference) if _may_have_devices() else reference
 
 
+def by_element(reference: _Function) -> _Function:
+    """As `by_device`, for a kernel that goes element by element: where dimensions of operands lie in different orders,
+    the result follows the first operand, as in PyTorch, and not NumPy's rule. (Without the extension it is NumPy's.)
+    """
+    if extension is None:
+        return by_device(reference)
+    ordered: _Function = extension.by_element(reference)
+    return ordered
+
+
 @cache
 def _may_have_devices() -> bool:
     """Whether arrays of another device may come up: asked for, or CuPy is installed. Without it nothing is to look out."""

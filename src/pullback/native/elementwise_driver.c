@@ -539,6 +539,52 @@ static void order_dimensions(const Walk *walk, int ndim, int *order)
     }
 }
 
+/* The strides of a new array whose dimensions lie in an order. */
+static void strides_in_order(int ndim, const npy_intp *shape, const int *order, npy_intp size, npy_intp *strides)
+{
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[order[i]] = size;
+        size *= shape[order[i]] ? shape[order[i]] : 1;
+    }
+}
+
+PyObject *in_operands_order(PyObject *result, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyArrayObject *made = (PyArrayObject *)result;
+    if (!PyArray_CheckExact(result) || PyArray_NDIM(made) < 2 || PyArray_NDIM(made) > MOST_DIMS)
+        return result;
+    int ndim = PyArray_NDIM(made), mixed = 0, order[MOST_DIMS];
+    npy_intp *shape = PyArray_DIMS(made), strides[MOST_DIMS];
+    Walk walk = {.count = 0};
+    for (Py_ssize_t k = 0; k < count && walk.count < MOST_PARAMETERS; k++) {
+        PyArrayObject *array = (PyArrayObject *)arguments[k];
+        if (!PyArray_CheckExact(arguments[k]) || PyArray_NDIM(array) > ndim)
+            continue;
+        int skipped = ndim - PyArray_NDIM(array);
+        mixed |= !PyArray_IS_C_CONTIGUOUS(array);
+        for (int i = 0; i < ndim; i++)
+            walk.sources[walk.count].strides[i] =
+                i < skipped || PyArray_DIM(array, i - skipped) == 1 ? 0 : PyArray_STRIDE(array, i - skipped);
+        walk.count++;
+    }
+    if (!mixed)
+        return result;
+    order_dimensions(&walk, ndim, order);
+    strides_in_order(ndim, shape, order, PyArray_ITEMSIZE(made), strides);
+    int equal = 1;
+    for (int i = 0; equal && i < ndim; i++)
+        equal = shape[i] < 2 || strides[i] == PyArray_STRIDE(made, i);
+    if (equal)
+        return result;
+    PyArray_Descr *dtype = PyArray_DESCR(made);
+    Py_INCREF(dtype);
+    PyObject *moved = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, shape, strides, NULL, 0, NULL);
+    if (moved && PyArray_CopyInto((PyArrayObject *)moved, made))
+        Py_CLEAR(moved);
+    Py_DECREF(result);
+    return moved;
+}
+
 /* Put the dimensions in order, joining neighbours that all sources step through as one. */
 static void join_dimensions(Walk *walk, int ndim, const npy_intp *shape, const int *order)
 {
@@ -582,11 +628,8 @@ static int takes_result(const Call *call, int ndim, const npy_intp *shape, const
 /* Where the result is written: over a gradient that is dead, or into a new array, laid out in the order given. */
 static PyObject *result_of(const Call *call, int ndim, const npy_intp *shape, const int *order)
 {
-    npy_intp strides[MOST_DIMS], size = call->type == NPY_FLOAT ? 4 : 8;
-    for (int i = ndim - 1; i >= 0; i--) {
-        strides[order[i]] = size;
-        size *= shape[order[i]] ? shape[order[i]] : 1;
-    }
+    npy_intp strides[MOST_DIMS];
+    strides_in_order(ndim, shape, order, call->type == NPY_FLOAT ? 4 : 8, strides);
     if (takes_result(call, ndim, shape, strides))
         return Py_NewRef(call->operands[0]);
     int type = call->type;

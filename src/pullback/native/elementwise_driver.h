@@ -93,6 +93,10 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
 PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                                 PyObject *keywords);
 
+/* What NumPy made of operands whose dimensions lie in different orders, in PyTorch's order: copied if it is another one.
+ * Takes the reference to `result`. */
+PyObject *in_operands_order(PyObject *result, PyObject *const *arguments, Py_ssize_t count);
+
 /* The description and the entries of the kernel whose parameters and variants stand above. */
 #define DESCRIBE(kernel, choice, order, rounding, steps)                                                              \
     static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \

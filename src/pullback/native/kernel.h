@@ -26,6 +26,7 @@ typedef struct {
     const char *name;
     KernelFunction function;
     KernelFunction overwrite; /* the form that writes into its first argument and says whether it did; or NULL */
+    int in_order;             /* whether the result lies in the order of the operands' dimensions: see in_operands_order */
 } KernelEntry;
 
 /* Each file of kernels exports one table, closed by an entry without a name; module.c lists the tables. */

@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include "blas.h"
+#include "elementwise_driver.h"
 #include "instruction_set.h"
 #include "methods.h"
 #include "source_lines.h"
@@ -131,6 +132,7 @@ typedef struct {
     KernelFunction function;
     PyObject *reference;
     PyObject *of_devices; /* array type -> the kernel that serves it; NULL until one was asked for */
+    int in_order;         /* whether the reference's result is brought into the order of the operands' dimensions */
 } Kernel;
 
 /* Arrays of other devices than the CPU: see Note [Kernels by device]. No type: no such device is in use. */
@@ -189,7 +191,8 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
         if (LIKELY(result != NULL) || PyErr_Occurred())
             return result;
     }
-    return PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
+    PyObject *result = PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
+    return kernel->in_order && result ? in_operands_order(result, arguments, PyVectorcall_NARGS(flags)) : result;
 }
 
 static PyObject *kernel_attribute(PyObject *self, PyObject *name)
@@ -260,7 +263,7 @@ static PyTypeObject KernelType = {
     .tp_free = PyObject_GC_Del,
 };
 
-static PyObject *join(KernelFunction function, PyObject *reference)
+static PyObject *join(KernelFunction function, PyObject *reference, int in_order)
 {
     Kernel *kernel = PyObject_GC_New(Kernel, &KernelType);
     if (!kernel)
@@ -269,6 +272,7 @@ static PyObject *join(KernelFunction function, PyObject *reference)
     kernel->function = function;
     kernel->reference = Py_NewRef(reference);
     kernel->of_devices = NULL;
+    kernel->in_order = in_order;
     PyObject_GC_Track(kernel);
     return (PyObject *)kernel;
 }
@@ -289,18 +293,25 @@ static int find_entry(PyObject *const *arguments, Py_ssize_t count, const Kernel
 static PyObject *bind(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     const KernelEntry *entry;
-    return find_entry(arguments, count, &entry) ? join(entry ? entry->function : NULL, arguments[1]) : NULL;
+    if (!find_entry(arguments, count, &entry))
+        return NULL;
+    return join(entry ? entry->function : NULL, arguments[1], entry && entry->in_order);
 }
 
 static PyObject *bind_overwriting(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     const KernelEntry *entry;
-    return find_entry(arguments, count, &entry) ? join(entry ? entry->overwrite : NULL, arguments[1]) : NULL;
+    return find_entry(arguments, count, &entry) ? join(entry ? entry->overwrite : NULL, arguments[1], 0) : NULL;
 }
 
 static PyObject *by_device(PyObject *module, PyObject *reference)
 {
-    return join(NULL, reference);
+    return join(NULL, reference, 0);
+}
+
+static PyObject *by_element(PyObject *module, PyObject *reference)
+{
+    return join(NULL, reference, 1);
 }
 
 static PyObject *use_devices(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -349,6 +360,8 @@ static PyMethodDef methods[] = {
     {"bind_overwriting", (PyCFunction)(void (*)(void))bind_overwriting, METH_FASTCALL,
      "bind_overwriting(name, reference): as bind, the form that writes into its first argument."},
     {"by_device", by_device, METH_O, "by_device(reference): the reference, except for arrays of other devices."},
+    {"by_element", by_element, METH_O,
+     "by_element(reference): as by_device, and results lie in the order of the operands' dimensions."},
     {"use_devices", (PyCFunction)(void (*)(void))use_devices, METH_FASTCALL,
      "use_devices(type, find): arrays of the type are of other devices, and find(type, reference) gives their kernel."},
     {"names", names, METH_NOARGS, "The names of all compiled kernels."},

@@ -189,12 +189,12 @@ static PyObject *logits_grad(PyObject *const *arguments, Py_ssize_t positional, 
 }
 
 const KernelEntry pair_loss_kernels[] = {
-    {"mse_loss", mse_loss},
-    {"mse_loss_grad", mse_loss_grad},
-    {"huber_loss", huber_loss},
-    {"smooth_l1_loss", smooth_l1_loss},
-    {"clamped_distance_grad", clamped_distance_grad},
-    {"soft_margin_loss", soft_margin_loss},
+    {"mse_loss", mse_loss, NULL, 1},
+    {"mse_loss_grad", mse_loss_grad, NULL, 1},
+    {"huber_loss", huber_loss, NULL, 1},
+    {"smooth_l1_loss", smooth_l1_loss, NULL, 1},
+    {"clamped_distance_grad", clamped_distance_grad, NULL, 1},
+    {"soft_margin_loss", soft_margin_loss, NULL, 1},
     {"binary_cross_entropy", binary_cross_entropy},
     {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
     {"soft_margin_loss_grad", soft_margin_loss_grad},
