@@ -25,6 +25,12 @@ from tests.derivatives.test_derivatives import SAMPLES
 
 PATH = Path(pullback.__file__).parent / "inspection" / "checked_derivatives.json"
 _NARROW = {"float32": 1e-3, "bfloat16": 0.1, "float16": 0.02}
+_OF_A_CHECK = {
+    "float64": ("float64", "complex128"),
+    "complex128": ("float64", "complex128"),
+    "float32": ("float32", "complex64"),
+}
+"""The dtypes of gradients whose values a check at some dtype compares: those of its real and its complex numbers."""
 
 
 def narrow_check(sample: Sample, dtype: str, tolerance: float) -> None:
@@ -82,12 +88,12 @@ def measure() -> dict[str, Any]:
 
 def _add(found: dict[str, Any], name: str, kind: str, dtype: str, use: Any) -> None:
     entry = found.setdefault(name, {"gradient": [], "second_order": [], "forward_mode": [], "branches": {}})
+    compared = set(_OF_A_CHECK.get(dtype, (dtype,)))
     dtypes = {known for at in use.inputs.values() for known in at}
-    if dtype in dtypes and dtype not in entry[kind]:
-        entry[kind] = sorted([*entry[kind], dtype])
+    entry[kind] = sorted({*entry[kind], *(dtypes & compared)})
     for branch, at in use.branches.items():
-        if dtype in at:
-            entry["branches"][branch] = sorted({*entry["branches"].get(branch, []), dtype})
+        if at & compared:
+            entry["branches"][branch] = sorted({*entry["branches"].get(branch, []), *(at & compared)})
 
 
 def main(arguments: list[str]) -> int:

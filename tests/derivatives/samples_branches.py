@@ -17,4 +17,7 @@ SAMPLES = [
     Sample("linear of a matrix", functional.linear, (normal(4, 3), normal(2, 3), normal(2)), complex=True),
     Sample("linear without bias", functional.linear, (normal(4, 3), normal(2, 3)), complex=True),
     Sample("linear without bias, of a batch", functional.linear, (normal(2, 4, 3), normal(2, 3))),
+    Sample("dist that counts", lambda a, b: F.dist(a, b, 0), (normal(3), normal(3))),
+    Sample("norm that counts", lambda a: F.norm_dim(a, 0, (1,)), (normal(2, 3),)),
+    Sample("vector_norm that counts", lambda a: F.linalg_vector_norm(a, 0), (normal(2, 3),)),
 ]  # fmt: skip
