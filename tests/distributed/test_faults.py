@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pullback
+from pullback.distributed import checkpoint as dcp
 from tests.distributed.running import environment, launch_text, needs_mpi
 
 TRAIN = """
@@ -106,3 +107,25 @@ dist.barrier()
     assert done.returncode == 1
     assert "module.0.weight" in pullback.load(path)
     assert "step" not in pullback.load(path)
+
+
+@needs_mpi
+def test_a_rank_killed_while_saving_leaves_the_former_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    program = f"""
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import filesystem
+dcp.save({{"step": 1, **module.state_dict()}}, checkpoint_id={str(folder)!r})
+if rank == 1:
+    def die(*arguments): os.kill(os.getpid(), signal.SIGKILL)
+    filesystem.FileSystemWriter._settle = die
+dcp.save({{"step": 2, **module.state_dict()}}, checkpoint_id={str(folder)!r})
+"""
+    done = launch_text(TRAIN + program, tmp_path)
+    assert "rank 1 was killed by signal 9" in done.stderr
+    assert done.returncode == 137
+    state = {"step": 0, "module.0.weight": pullback.zeros(64, 64)}
+    dcp.load(state, checkpoint_id=folder)
+    assert state["step"] == 1
+    dcp.save({"step": 3}, checkpoint_id=folder)  # removes what nobody names
+    assert len(list(folder.iterdir())) == 2

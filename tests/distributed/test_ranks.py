@@ -7,9 +7,12 @@ import pytest
 from tests.distributed.running import names_of, needs_mpi, run_checks
 
 MODULES = {
-    2: ["collectives", "messages", "objects", "differentiable", "data_parallel", "sharing", "sharded", "devices"],
+    2: [
+        "collectives", "messages", "objects", "differentiable", "data_parallel", "sharing", "sharded", "devices",
+        "checkpointing",
+    ],
     3: ["three_ranks"],
-}
+}  # fmt: skip
 
 CASES = [(ranks, name) for ranks, modules in MODULES.items() for name in names_of(modules)]
 

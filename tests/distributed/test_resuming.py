@@ -14,7 +14,9 @@ SETUP = """
 import sys
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 from torch import nn
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -44,6 +46,12 @@ def save(kind, model, optimizer, path):
     if kind == "ddp":
         optimizer.consolidate_state_dict(to=0)
         state = (model.state_dict(), optimizer.state_dict()) if rank == 0 else None
+    elif kind == "folder":
+        parts = get_state_dict(model, optimizer)
+        dcp.save({"model": parts[0], "optimizer": parts[1]}, checkpoint_id=path + ".parts")
+        if rank == 0:
+            dcp_to_torch_save(path + ".parts", path + ".whole")
+            state = [torch.load(path + ".whole")["model"]]
     else:
         state = get_state_dict(model, optimizer, options=StateDictOptions(full_state_dict=True))
     if rank == 0:
@@ -51,6 +59,11 @@ def save(kind, model, optimizer, path):
     dist.barrier()
 
 def load(kind, model, optimizer, path):
+    if kind == "folder":
+        parts = get_state_dict(model, optimizer)
+        dcp.load({"model": parts[0], "optimizer": parts[1]}, checkpoint_id=path + ".parts")
+        set_state_dict(model, optimizer, model_state_dict=parts[0], optim_state_dict=parts[1])
+        return
     state = torch.load(path)
     if kind == "ddp":
         model.load_state_dict(state[0])
@@ -76,7 +89,7 @@ def alone(passes: int) -> nn.Module:
 
 
 @needs_mpi
-@pytest.mark.parametrize("kind", ["ddp", "sharded"])
+@pytest.mark.parametrize("kind", ["ddp", "sharded", "folder"])
 def test_training_goes_on_with_another_number_of_ranks(kind: str, tmp_path: Path) -> None:
     first, second = str(tmp_path / "first.pt"), str(tmp_path / "second.pt")
     begin = f"model, optimizer = make({kind!r})\n"

@@ -1,4 +1,23 @@
-"""States of models and optimizers on several ranks, as whole tensors: a part of PyTorch's `torch.distributed.checkpoint`.
+"""States of models and optimizers that several ranks hold, saved into one folder: `torch.distributed.checkpoint`.
 
-Its files of many parts (`dcp.save`) are not here: take whole states and `save` them from one rank.
+A folder can be loaded with any number of ranks, by pullback and by PyTorch. Writers and readers of other places than
+folders, and planners of one's own, are not here.
 """
+
+from pullback.distributed.checkpoint.api import CheckpointException
+from pullback.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from pullback.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from pullback.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    TensorStorageMetadata,
+)
+from pullback.distributed.checkpoint.state_dict_loader import load, load_state_dict
+from pullback.distributed.checkpoint.state_dict_saver import async_save, save, save_state_dict
+
+__all__ = [
+    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner",
+    "FileSystemReader", "FileSystemWriter", "Metadata", "TensorStorageMetadata", "async_save", "load", "load_state_dict",
+    "save", "save_state_dict",
+]  # fmt: skip

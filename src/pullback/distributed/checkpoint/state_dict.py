@@ -116,11 +116,15 @@ def _optimizers(optimizers: Any) -> list[Any]:
 def get_optimizer_state_dict(
     model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> State:
-    """The state of an optimizer by plain names of parameters. With `full_state_dict=True` all ranks must call it."""
+    """The state of an optimizer by plain names of parameters. With `full_state_dict=True` all ranks must call it.
+
+    An optimizer that has made no step gets the state that it begins with, so that there is something to load into.
+    """
     chosen = options or StateDictOptions()
     names = {id(parameter): name for name, parameter in _plain_names(model).items()}
     found: State = {"state": {}, "param_groups": []}
     for optimizer in _optimizers(optimizers):
+        _begin(optimizer)
         for group in optimizer.param_groups:
             kept = {key: value for key, value in group.items() if key != "params"}
             found["param_groups"].append({**kept, "params": [names[id(each)] for each in group["params"]]})
@@ -133,15 +137,34 @@ def get_optimizer_state_dict(
     return found
 
 
+def _begin(optimizer: Any) -> None:
+    """Let an optimizer make its state by a step that changes nothing: without gradients, at no speed."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if optimizer.state or any(parameter.grad is not None for parameter in parameters):
+        return
+    speeds = [group.get("lr") for group in optimizer.param_groups]
+    for parameter in parameters:
+        if parameter.requires_grad:
+            parameter.grad = pullback.zeros_like(parameter)
+    for group in optimizer.param_groups:
+        group["lr"] = pullback.tensor(0.0) if isinstance(group.get("lr"), pullback.Tensor) else 0.0
+    optimizer.step()
+    for group, speed in zip(optimizer.param_groups, speeds, strict=True):
+        group["lr"] = speed
+    optimizer.zero_grad(set_to_none=True)
+
+
 def _whole_state(value: Any, parameter: Any, options: StateDictOptions) -> Any:
-    """A part of an optimizer's state, made whole if it lies as its parameter does."""
+    """A part of an optimizer's state, made whole, or told to be a part, if it lies as its parameter does."""
     if isinstance(value, DTensor):
         return _whole(value, options)
     is_part = isinstance(parameter, DTensor) and isinstance(value, pullback.Tensor) and value.ndim > 0
     group = parameter.shard_group() if is_part else None
-    if not options.full_state_dict or group is None or value._array.shape != parameter._array.shape:
+    if group is None or value._array.shape != parameter._array.shape:
         return value
-    return gather_rows(value._array, parameter.shape, group)
+    return (
+        gather_rows(value._array, parameter.shape, group) if options.full_state_dict else parameter.like(value._array)
+    )
 
 
 def set_optimizer_state_dict(
@@ -167,7 +190,8 @@ def set_optimizer_state_dict(
             for number, name, parameter in zip(numbers, own, group["params"], strict=True):
                 if name in given["state"]:
                     numbered["state"][number] = {
-                        key: _own_part(value, parameter) for key, value in given["state"][name].items()
+                        key: value.to_local() if isinstance(value, DTensor) else _own_part(value, parameter)
+                        for key, value in given["state"][name].items()
                     }
         optimizer.load_state_dict(numbered)
 

@@ -1,0 +1,98 @@
+"""Checkpoints of several ranks in one folder, on two ranks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pullback
+from pullback import distributed as dist
+from pullback.distributed import checkpoint as dcp
+from pullback.distributed.checkpoint.filesystem import FileSystemWriter
+from pullback.distributed.tensor.dtensor import distribute_tensor
+
+RANK = int(os.environ.get("RANK", 0))
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """A folder that all ranks have the name of."""
+    box = [tempfile.mkdtemp() if RANK == 0 else None]
+    dist.broadcast_object_list(box, src=0)
+    yield Path(str(box[0]))
+    dist.barrier()
+    if RANK == 0:
+        shutil.rmtree(str(box[0]))
+
+
+class _FullDisk(FileSystemWriter):
+    """Fails on one rank, in the middle of its file."""
+
+    def write_pieces(self, rank: int, number: int, pieces: dict[Any, Any]) -> Any:
+        found = super().write_pieces(rank, number, pieces)
+        if rank == 1:
+            raise OSError("No space left on device")
+        return found
+
+
+def check_a_divided_tensor_is_written_in_parts_and_read_whole() -> None:
+    with shared_folder() as folder:
+        whole = pullback.arange(10.0).reshape(5, 2)
+        found: Any = dcp.save({"weight": distribute_tensor(whole), "step": 7}, checkpoint_id=folder)
+        assert [chunk.sizes[0] for chunk in found.state_dict_metadata["weight"].chunks] == [3, 2]
+        state: dict[str, Any] = {"weight": pullback.zeros(5, 2), "step": 0}
+        dcp.load(state, checkpoint_id=folder)
+        assert pullback.equal(state["weight"], whole)
+        assert state["step"] == 7
+        parts = {"weight": distribute_tensor(pullback.zeros(5, 2))}
+        dcp.load(parts, checkpoint_id=folder)
+        assert pullback.equal(parts["weight"].full_tensor(), whole)
+
+
+def check_what_all_ranks_hold_is_written_once_by_ranks_in_turn() -> None:
+    with shared_folder() as folder:
+        found = dcp.save({name: pullback.ones(100) for name in "abcd"}, checkpoint_id=folder)
+        files = [info.relative_path for info in found.storage_data.values()]
+        assert sorted(files) == ["__0_0.distcp"] * 2 + ["__1_0.distcp"] * 2
+
+
+def check_a_rank_that_cannot_write_fails_on_all_and_leaves_the_former_checkpoint() -> None:
+    with shared_folder() as folder:
+        dcp.save({"weight": distribute_tensor(pullback.ones(4)), "step": 1}, checkpoint_id=folder)
+        dist.barrier()
+        before = sorted(os.listdir(folder))
+        with pytest.raises(dcp.CheckpointException, match="rank 1: OSError: No space left") as caught:
+            dcp.save({"weight": distribute_tensor(pullback.zeros(4)), "step": 2}, storage_writer=_FullDisk(folder))
+        assert list(caught.value.failures) == [1]
+        dist.barrier()
+        assert sorted(os.listdir(folder)) == before
+        state: dict[str, Any] = {"weight": distribute_tensor(pullback.zeros(4)), "step": 0}
+        dcp.load(state, checkpoint_id=folder)
+        assert (state["weight"].full_tensor().tolist(), state["step"]) == ([1.0] * 4, 1)
+
+
+def check_a_rank_that_cannot_load_fails_on_all() -> None:
+    with shared_folder() as folder:
+        dcp.save({"weight": pullback.ones(4)}, checkpoint_id=folder)
+        with pytest.raises(dcp.CheckpointException, match="rank 1: ValueError: Size mismatch between saved"):
+            dcp.load({"weight": pullback.ones(4 + RANK)}, checkpoint_id=folder)
+
+
+def check_a_state_is_saved_in_a_thread_while_the_program_goes_on() -> None:
+    with shared_folder() as folder:
+        weight = pullback.ones(4)
+        saved = dcp.async_save({"weight": distribute_tensor(weight), "bias": weight}, checkpoint_id=folder)
+        weight.zero_()
+        dist.all_reduce(weight)
+        saved.result(20)
+        state = {"weight": pullback.zeros(4), "bias": pullback.zeros(4)}
+        dcp.load(state, checkpoint_id=folder)
+        assert pullback.equal(state["weight"], state["bias"])
+        assert state["bias"].tolist() == [1.0] * 4
