@@ -228,3 +228,51 @@ def test_a_program_written_for_torchrun_runs(tmp_path: Path) -> None:
         tmp_path,
     )
     assert sorted(done.stdout.splitlines()) == ["0 gloo True", "1 gloo True"]
+
+
+def slurm(folder: Path, mpi: str) -> dict[str, str]:
+    """The variables inside of a job of Slurm's, with a stand-in for srun on the path."""
+    srun = folder / "srun"
+    srun.write_text(f"#!{sys.executable}\nfrom tests.distributed.stand_in_srun import main\nraise SystemExit(main())\n")
+    srun.chmod(0o755)
+    port = str(20000 + os.getpid() % 12000)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "SLURM_JOB_ID": port, "STAND_IN_MPI": mpi}
+
+
+@needs_mpi
+@mpich_alone
+@pytest.mark.parametrize("mpi", ["hydra", "none"])
+def test_ranks_of_a_slurm_job_find_each_other(mpi: str, tmp_path: Path) -> None:
+    program = BEGIN + "print(rank, values.tolist(), os.environ['LOCAL_RANK'], os.environ['SLURM_PROCID'])"
+    done = launch_text(program, tmp_path, 2, **slurm(tmp_path, mpi))
+    assert sorted(done.stdout.splitlines()) == [f"{rank} [2.0, 2.0, 2.0] {rank} {rank}" for rank in range(2)], (
+        done.stderr
+    )
+    assert done.returncode == 0
+
+
+@needs_mpi
+@mpich_alone
+@pytest.mark.parametrize(
+    ("failure", "status", "said"),
+    [
+        ("raise ValueError('no data')", 1, "[rank1]: ValueError: no data"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
+    ],
+)
+def test_a_rank_of_a_slurm_job_that_fails_ends_all(failure: str, status: int, said: str, tmp_path: Path) -> None:
+    done = launch_text(f"{BEGIN}if rank == 1: {failure}\ntime.sleep(60)", tmp_path, 2, **slurm(tmp_path, "none"))
+    assert said in done.stderr
+    assert done.returncode == status
+
+
+@needs_mpi
+def test_a_world_that_mpi_does_not_know_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import torch.distributed as dist; dist.init_process_group('mpi')")
+    done = subprocess.run(
+        [sys.executable, "-m", "pullback", "run", str(script)], capture_output=True, text=True, check=False, timeout=120,
+        env=environment(OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="2"),
+    )  # fmt: skip
+    assert "the world has 2, but MPI knows 1" in done.stderr
+    assert done.returncode == 1

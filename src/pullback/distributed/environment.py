@@ -6,10 +6,11 @@ MPICH's and Open MPI's `mpiexec`, Slurm's `srun` and torchrun each have words of
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Placement", "find_placement"]
+__all__ = ["Placement", "find_master", "find_placement", "has_process_manager"]
 
 _WORDS = (
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
@@ -63,3 +64,33 @@ def find_placement(variables: Mapping[str, str] | None = None) -> Placement | No
         on_machine = found.get(local_size, found[size]).partition("(")[0].partition(",")[0]
         return Placement(int(found[rank]), int(found[size]), int(found.get(local_rank, found[rank])), int(on_machine))
     return None
+
+
+def has_process_manager(variables: Mapping[str, str] | None = None) -> bool:
+    """Whether MPI can ask the program that started this process for the others: Slurm answers only under `srun --mpi=...`.
+
+    >>> has_process_manager({"SLURM_PROCID": "0"}), has_process_manager({"PMI_RANK": "0", "PMI_FD": "7"})
+    (False, True)
+    """
+    found = os.environ if variables is None else variables
+    return any(name.startswith(("PMI_", "PMIX_", "OMPI_COMM_WORLD_")) for name in found)
+
+
+def find_master(variables: Mapping[str, str] | None = None) -> tuple[str, int]:
+    """The machine of rank 0 and a port on it, for ranks that no one has told.
+
+    Under Slurm it is the first machine of the step, and the port differs between jobs.
+
+    >>> find_master({"SLURM_STEP_NODELIST": "node[03-05,9],other", "SLURM_JOB_ID": "1", "SLURM_STEP_ID": "2"})
+    ('node03', 20033)
+    >>> find_master({})
+    ('localhost', 29500)
+    """
+    found = os.environ if variables is None else variables
+    machines = found.get("SLURM_STEP_NODELIST") or found.get("SLURM_JOB_NODELIST")
+    if not machines:
+        return "localhost", 29500
+    first = re.match(r"([^\[,]*)(?:\[([^-,\]]*)[^\]]*\])?([^,]*)", machines)
+    numbers = [found.get(name, "0") for name in ("SLURM_JOB_ID", "SLURM_STEP_ID")]
+    job, step = (int(number) if number.isdigit() else 0 for number in numbers)
+    return "".join(part or "" for part in first.groups()) if first else "localhost", 20000 + (31 * job + step) % 12000

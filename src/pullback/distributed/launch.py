@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -116,7 +115,7 @@ def launch(given: Launch) -> int:
 def _launch_once(given: Launch) -> int:
     with tempfile.TemporaryDirectory(prefix="pullback-launch-") as folder:
         variables = {
-            "MASTER_ADDR": _master(given), "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none",
+            "MASTER_ADDR": _master(given), "MASTER_PORT": _port(), "TORCHELASTIC_RUN_ID": "none",
             "OMP_NUM_THREADS": "1" if given.ranks > 1 else os.environ.get("OMP_NUM_THREADS", ""),
             "TORCHELASTIC_MAX_RESTARTS": str(given.restarts), REPORTS: folder,
         }  # fmt: skip
@@ -147,9 +146,13 @@ def _master(given: Launch) -> str:
     if given.hostfile:
         lines = [line for line in Path(given.hostfile).read_text().splitlines() if line.strip() and line[0] != "#"]
         first = re.split(r"[\s:]", lines[0])[0] if lines else ""
-    if not first and "SLURM_JOB_ID" in os.environ:
-        first = socket.gethostname()
-    return first or "localhost"
+    # Under Slurm the ranks find it themselves, by the machines of their step.
+    return first or ("" if "SLURM_JOB_ID" in os.environ else "localhost")
+
+
+def _port() -> str:
+    """torchrun's port; under Slurm, where it is used and jobs share machines, `find_master` chooses another per job."""
+    return "" if "SLURM_JOB_ID" in os.environ else "29500"
 
 
 def _forward(source: IO[bytes], target: TextIO, said: list[bytes], tagged: bool) -> None:
@@ -208,19 +211,27 @@ def _explain(folder: Path, status: int, said: str) -> int:
         return int(report["status"])
     if status == 0:
         return 0
-    killed = re.search(r"\(signal (\d+)\)|exited on\s+signal (\d+)", said)
-    number = int(killed[1] or killed[2]) if killed else -status if status < 0 else 0
+    number, which = _killed(folder, status, said)
     if number == signal.SIGINT:
         return 130
     if number:
-        where = re.search(r"PID (\d+) (?:RUNNING AT|on node)", said)
-        note = folder / f"process{where.group(1)}" if where else folder / "none"
-        which = f"rank {note.read_text()}" if note.exists() else "a rank"
         print(f"pullback: {which} was killed by signal {number} ({signal.Signals(number).name}); all ranks were ended",
               file=sys.stderr)  # fmt: skip
         return 128 + number
     print(f"pullback: a rank ended with exit status {status}; all ranks were ended", file=sys.stderr)
     return status
+
+
+def _killed(folder: Path, status: int, said: str) -> tuple[int, str]:
+    """The signal that ended a rank, 0 if none did, and which rank it was as far as it is known."""
+    task = re.search(r"srun: error: \S+ task (\d+): ", said)
+    if task is not None:
+        return max(status - 128, 0), f"rank {task[1]}"
+    killed = re.search(r"\(signal (\d+)\)|exited on\s+signal (\d+)", said)
+    where = re.search(r"PID (\d+) (?:RUNNING AT|on node)", said)
+    note = folder / f"process{where[1]}" if where else folder / "none"
+    number = int(killed[1] or killed[2]) if killed else max(-status, 0)
+    return number, f"rank {note.read_text()}" if note.exists() else "a rank"
 
 
 def main(arguments: Sequence[str]) -> int:

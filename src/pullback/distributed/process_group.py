@@ -18,7 +18,7 @@ from pullback.creation import tensor as new_bytes
 from pullback.distributed import debug, mpi
 from pullback.distributed.by_device import CommunicatorByDevice
 from pullback.distributed.communicator import Communicator, Request, SoleCommunicator
-from pullback.distributed.environment import find_placement
+from pullback.distributed.environment import find_master, find_placement, has_process_manager
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.ledger import Ledger
 from pullback.distributed.meeting import Meeting, meet
@@ -366,7 +366,12 @@ def init_process_group(
     if placement is not None and placement.world_size > 1:
         _agree("rank", rank, placement.rank)
         _agree("world_size", world_size, placement.world_size)
+        if not has_process_manager():
+            for variable, value in zip(("MASTER_ADDR", "MASTER_PORT"), find_master(), strict=True):
+                os.environ.setdefault(variable, str(value))
+            _Registry.meeting = meet(None, placement.rank, placement.world_size, limit)
         _Registry.world = _join_others(name, limit, _Registry.meeting)
+        _check_size(placement.world_size)
     elif (place := _given_place(rank, world_size, init_method))[1] > 1:
         _Registry.meeting = _Registry.meeting or meet(init_method, *place, limit)
         _Registry.world = _join_others(name, limit, _Registry.meeting)
@@ -430,8 +435,9 @@ def _check_size(expected: int) -> None:
     if mpi.world().size != expected:
         raise RuntimeError(
             f"Distributed package doesn't have a way to find the other processes: the world has {expected}, but MPI knows "
-            f"{mpi.world().size}. Processes that were not started together meet through MPICH only; start them with "
-            f"'pullback launch -n {expected} script.py'."
+            f"{mpi.world().size}. Processes that were not started together meet through MPICH only, and an mpiexec finds "
+            "only those of its own kind of MPI; start them with "
+            f"'pullback launch -n {expected} script.py', under Slurm with the --mpi option that fits."
         )
 
 

@@ -52,7 +52,11 @@ def processes_per_node(given: str) -> int:
     if given in ("cpu", "auto"):
         return os.cpu_count() or 1
     if given == "gpu":
-        raise ValueError("Cuda is not available: pullback computes on the CPU; give a number of processes")
+        from pullback import cuda  # lazy: looks for a GPU
+
+        if not cuda.is_available():
+            raise ValueError("Cuda is not available: give a number of processes, or cpu")
+        return int(cuda.device_count())
     try:
         return int(given)
     except ValueError:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from pullback.distributed.environment import Placement, find_placement
+from pullback.distributed.environment import Placement, find_master, find_placement
 from pullback.distributed.process_group import end_all, show_failure
 
 __all__ = ["main"]
@@ -29,8 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run `[-m] script arguments...` as a rank."""
     placement = find_placement() or Placement(0, 1, 0, 1)
     os.environ.update(placement.variables())
-    os.environ.setdefault("MASTER_ADDR", "localhost")
-    os.environ.setdefault("MASTER_PORT", "29500")
+    host, port = find_master()
+    os.environ.setdefault("MASTER_ADDR", host)
+    os.environ.setdefault("MASTER_PORT", str(port))
     os.environ.setdefault("TORCHELASTIC_RUN_ID", "none")
     if os.path.isdir(folder := os.environ.get(REPORTS, "")):
         Path(folder, f"process{os.getpid()}").write_text(str(placement.rank))
