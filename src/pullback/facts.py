@@ -25,6 +25,8 @@ FACTS: dict[str, str] = {
     "count_of_values": "how many results it has depends on values",
     "exact": "it rounds nothing",
     "foreach": "`_foreach_<name>` applies it to lists of tensors",
+    "found": "where users find it: in 'torch', as a 'method', or 'torch and method'; what is declared nowhere is a helper",
+    "found_in_place": "the same of its in-place form, where the parameters do not say it: tools/codegen/public_names.py",
     "fresh": "its array is surely a new one that nobody else holds: Note [Owned gradients]",
     "functional": "`nn.functional` has it too, or has it and what it is 'also in place'",
     "gives": "its results are a 'comparison' of two operands, another 'truth' value, or 'positions'",
@@ -54,7 +56,9 @@ FACTS: dict[str, str] = {
 }
 """Every fact that may be declared, and what it says."""
 
-OF_THE_NAME = frozenset(["asks", "bare", "foreach", "functional", "lenient", "method_alone", "returns", "written_in"])
+OF_THE_NAME = frozenset(
+    "asks bare foreach found found_in_place functional lenient method_alone returns written_in".split()
+)
 """Facts of what users call, not of what it computes: a second name does not have them."""
 
 _written: dict[str, dict[Value, str]] | None = None

@@ -14,11 +14,12 @@ from pullback.rules.read_rules import read_rules
 from pullback.rules.render import Library, check_names
 from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.emit_cuda import emit_cuda_table
-from tools.codegen.emit_function_namespace import emit_function_namespace
+from tools.codegen.emit_function_namespace import emit_function_namespace, functions_by_file
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
 from tools.codegen.formatting import drop_old, format_python
 from tools.codegen.native_kernels import find_native_kernels
+from tools.codegen.public_names import PublicNames
 from tools.codegen.read_facts import derived_facts, emit_facts, read_aliases, read_facts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,8 +32,12 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     facts = read_facts(source, refusals)
     with facts_from(facts):
         texts, operations = _generate(source, refusals)
+    aliases = read_aliases(source / "functions")
+    for folder, public in (("functions", PublicNames(facts, aliases, operations)), ("nn/functional", None)):
+        path = source / folder / "namespace.py"
+        texts[path] = format_python(emit_function_namespace(functions_by_file(path.parent), public), path)
     path = source / "generated" / "facts.py"
-    facts = {**derived_facts(facts, operations), "alias": read_aliases(source / "functions")}
+    facts = {**derived_facts(facts, operations), "alias": aliases}
     texts[path] = format_python(emit_facts(facts), path)
     return texts, refusals
 
@@ -53,8 +58,6 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
     files[generated / "__init__.py"] = emit_namespace(formulas, families)
     files[generated / "registry.py"] = emit_registry(operations)
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
-    for folder in (source / "functions", source / "nn" / "functional"):
-        files[folder / "namespace.py"] = emit_function_namespace(folder)
     texts = {path: format_python(text, path) for path, text in files.items()}
     texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
         native

@@ -9,7 +9,7 @@ from pathlib import Path
 from pullback.facts import FACTS, OF_THE_NAME, Value
 from pullback.rules.model import Operation, Refusal
 
-FOLDERS = ("derivatives", "functions", "nn/functional", "creation", "formulas", "kernels")
+FOLDERS = ("derivatives", "functions", "nn/functional", "creation", "formulas", "kernels", "pytorch")
 """Where facts are declared; a name that stands in several of them is declared in one."""
 
 
@@ -59,16 +59,26 @@ def read_aliases(folder: Path) -> dict[Value, str]:
     found: dict[Value, list[str]] = {}
     for path in sorted(folder.glob("*.py")):
         for statement in ast.parse(path.read_text(), str(path)).body:
-            if isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Name, ast.Attribute)):
-                value = statement.value
+            value = _without_declaration(statement.value) if isinstance(statement, ast.Assign) else None
+            if isinstance(statement, ast.Assign) and isinstance(value, (ast.Name, ast.Attribute)):
                 name = value.id if isinstance(value, ast.Name) else value.attr
                 if not name.startswith("_") and not ast.unparse(statement.targets[0]).startswith("_"):
                     found.setdefault(name, []).append(ast.unparse(statement.targets[0]))
     return {name: " ".join(aliases) for name, aliases in sorted(found.items())}
 
 
+def _without_declaration(value: ast.expr) -> ast.expr:
+    """What is declared by `declare(...)(function)`: the function."""
+    is_declared = isinstance(value, ast.Call) and ast.unparse(value.func).startswith("declare(")
+    return value.args[0] if is_declared else value  # type: ignore[attr-defined]  # of a call
+
+
 def derived_facts(facts: dict[str, dict[Value, str]], operations: list[Operation]) -> dict[str, dict[Value, str]]:
-    """The facts with what follows from the rules: structures, and the names of results that `outputs=` has."""
+    """The facts with what follows from the rules: structures, and the names of results that `outputs=` has.
+
+    Where names are found stands in functions/namespace.py, which every program loads.
+    """
+    facts = {fact: values for fact, values in facts.items() if not fact.startswith("found")}
     structures = {value: set(names.split()) for value, names in facts["structure"].items()}
     returns = {value: set(names.split()) for value, names in facts["returns"].items()}
     as_outputs = returns.pop(True, set())

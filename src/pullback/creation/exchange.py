@@ -14,12 +14,14 @@ from pullback.backend.naming import display_namespace
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
 from pullback.modes.function_modes import told_to_modes
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch")
 @told_to_modes
 def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
     """A tensor of `data`, sharing memory and history where nothing needs to change."""
@@ -33,6 +35,7 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
     return tensor(data, dtype=dtype, device=device)
 
 
+@declare(found="torch")
 @told_to_modes
 def asarray(
     obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None,
@@ -91,6 +94,7 @@ def _on_memory_of(obj: Any, dtype: Dtype | None) -> Any:
     return frombuffer(obj, dtype=dtype or from_numpy_dtype(default_float()))._array
 
 
+@declare(found="torch")
 def from_numpy(ndarray: Any, /) -> Tensor:
     """A tensor that shares the array's memory.
 
@@ -115,6 +119,7 @@ def from_numpy(ndarray: Any, /) -> Tensor:
     return wrap(ndarray)
 
 
+@declare(found="torch")
 def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A one-dimensional tensor on the memory of a Python buffer."""
     try:
@@ -147,6 +152,7 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     return wrap(array_over_buffer(buffer, dtype.numpy_dtype, count, offset), requires_grad)
 
 
+@declare(found="torch")
 @told_to_modes
 def from_file(
     filename: str,
@@ -167,6 +173,7 @@ def from_file(
     return wrap(array_over_file(filename, wanted, size or 0, bool(shared)), requires_grad)
 
 
+@declare(found="torch")
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of an object that speaks DLPack, or of its capsule."""
     usable_device(device)

@@ -58,7 +58,7 @@ def _on_device(make: Maker, shape: tuple[int, ...], dtype: Any, device: Any) -> 
     return library.on(place, lambda: allocated(library.maker(make), shape, dtype))
 
 
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def zeros(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros.
 
@@ -72,7 +72,7 @@ def zeros(*size: Any, **options: Any) -> Tensor:
     return _filled("zeros", array_module.zeros, size, options)
 
 
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def ones(*size: Any, **options: Any) -> Tensor:
     """A tensor of ones."""
     if process.changed and (shown := show_creation(ones, size, options)) is not None:
@@ -80,7 +80,7 @@ def ones(*size: Any, **options: Any) -> Tensor:
     return _filled("ones", array_module.ones, size, options)
 
 
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def empty(*size: Any, **options: Any) -> Tensor:
     """A tensor of uninitialised memory."""
     if process.changed and (shown := show_creation(empty, size, options)) is not None:
@@ -89,7 +89,7 @@ def empty(*size: Any, **options: Any) -> Tensor:
 
 
 @told_to_modes
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """A tensor filled with one value."""
     if process.changed:
@@ -127,34 +127,35 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
 
 
 @overridable
-@declare(without_gradient=True, structure="elementwise")
+@declare(without_gradient=True, structure="elementwise", found="torch")
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
     return _like("zeros_like", input, array_module.zeros, options)
 
 
 @overridable
-@declare(without_gradient=True, structure="elementwise")
+@declare(without_gradient=True, structure="elementwise", found="torch")
 def ones_like(input: Tensor, **options: Any) -> Tensor:
     """Ones in the shape and dtype of `input`."""
     return _like("ones_like", input, array_module.ones, options)
 
 
 @overridable
-@declare(without_gradient=True, structure="elementwise")
+@declare(without_gradient=True, structure="elementwise", found="torch")
 def empty_like(input: Tensor, **options: Any) -> Tensor:
     """Uninitialised memory in the shape and dtype of `input`."""
     return _like("empty_like", input, array_module.empty, options)
 
 
 @overridable
-@declare(without_gradient=True, structure="elementwise")
+@declare(without_gradient=True, structure="elementwise", found="torch")
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """One value in the shape and dtype of `input`."""
     value = number_of("full_like", "fill_value", 2, fill_value)
     return _like("full_like", input, lambda shape, wanted: checked_fill(shape, value, wanted), options)
 
 
+@declare(found="torch")
 @told_to_modes
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides."""
@@ -169,6 +170,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) 
     return finish("empty_strided", allocated(strided_array, sizes, tuple(stride), wanted), options)
 
 
+@declare(found="torch")
 @told_to_modes
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Uninitialised memory whose dimensions lie in the given order, slowest first."""

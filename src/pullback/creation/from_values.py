@@ -11,6 +11,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values, require_values
 from pullback.creation.options import dtype_option, show_creation, wrap
 from pullback.errors import not_a_bool, wrong_type
+from pullback.facts import declare
 from pullback.kernels.creation import array_from_values
 from pullback.modes.cuts import note_cut
 from pullback.modes.function_modes import is_told, told_to_modes
@@ -20,6 +21,7 @@ from pullback.tensor.foreign_arguments import ask_foreign
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch")
 def tensor(
     data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
@@ -94,6 +96,7 @@ def _warn_scalar() -> None:
     )
 
 
+@declare(found="torch")
 @told_to_modes
 def scalar_tensor(s: Any, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
     """A 0-dim tensor."""

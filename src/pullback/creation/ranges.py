@@ -25,6 +25,7 @@ from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch")
 def arange(*bounds: Any, **options: Any) -> Tensor:
     """Values from start (0) to end, end excluded, in steps (1).
 
@@ -67,6 +68,7 @@ def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
     return numbers.get("start", 0), numbers["end"], numbers.get("step", 1)
 
 
+@declare(found="torch")
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
     """As `arange`, but with the end included (deprecated in PyTorch)."""
     warn_user(
@@ -82,7 +84,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
 
 @told_to_modes
 @interceptable
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` evenly spaced values from start to end."""
     wanted = dtype_option("linspace", dtype, options.get("out"))
@@ -101,7 +103,7 @@ def _steps(function: str, steps: Any) -> int:
 
 @told_to_modes
 @interceptable
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` values whose logarithms are evenly spaced."""
     wanted = dtype_option("logspace", dtype, options.get("out"))
@@ -113,7 +115,7 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
 
 
 @told_to_modes
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     """A matrix with ones on the diagonal."""
     if process.changed:
@@ -138,12 +140,14 @@ def _is_whole(value: Any) -> bool:
     return hasattr(value, "__index__") and (not isinstance(value, Tensor) or value._array.size == 1)
 
 
+@declare(found="torch")
 @told_to_modes
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
     """The rows and columns of the elements of a lower triangle."""
     return _triangle("tril_indices", row, col, offset, dtype, options)
 
 
+@declare(found="torch")
 @told_to_modes
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
     """The rows and columns of the elements of an upper triangle."""

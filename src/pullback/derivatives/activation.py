@@ -12,6 +12,7 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, genera
     asks=True,
     functional="also in place",
     quantized=True,
+    found="torch and method",
 )
 def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.relu_grad(grad, result))
@@ -24,6 +25,7 @@ def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     foreach=True,
     functional=True,
     masked=True,
+    found="torch and method",
 )
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.sigmoid_backward(grad, result))
@@ -76,7 +78,13 @@ def softshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(input=F.softshrink_backward(grad, input, lambd))
 
 
-@elementwise(backward="hardshrink_backward(grad, input, lambd)", out_dtype="found", functional=True, written_in="c")
+@elementwise(
+    backward="hardshrink_backward(grad, input, lambd)",
+    out_dtype="found",
+    functional=True,
+    written_in="c",
+    found="torch and method",
+)
 def hardshrink(grad: Tensor, input: Tensor, lambd: Scalar) -> Pullback:
     return wrt(input=F.hardshrink_backward(grad, input, lambd))
 
@@ -141,6 +149,13 @@ def glu(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.glu_grad(grad, input, dim))
 
 
-@elementwise(in_place=True, promote="float", backward="logit_backward(grad, input, eps)", masked=True)
+@elementwise(
+    in_place=True,
+    promote="float",
+    backward="logit_backward(grad, input, eps)",
+    masked=True,
+    found="torch and method",
+    found_in_place="torch and method",
+)
 def logit(grad: Tensor, input: Tensor, eps: float) -> Pullback:
     return wrt(input=F.logit_grad(grad, input, eps))

@@ -17,6 +17,7 @@ def add(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     foreach=True,
     in_place_overload="sub_.Tensor",
     loops_on_integers=True,
+    found="torch and method",
 )
 def sub(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, other=-grad if alpha == 1 else F.scaled_by(-grad, alpha))
@@ -41,6 +42,7 @@ def rsub_tensor(grad: Tensor, input: Tensor, other: Tensor, alpha: Scalar) -> Pu
     in_place_overload="mul_.Tensor",
     loops_on_integers=True,
     ufunc="multiply",
+    found="torch and method",
 )
 def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(other), other=grad * F.conj(input))
@@ -110,13 +112,19 @@ def fmod_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True, out_dtype="found", foreach=True, loops_on_integers=True, ufunc="negative")
+@elementwise(
+    in_place=True, out_dtype="found", foreach=True, loops_on_integers=True, ufunc="negative", found="torch and method"
+)
 def neg(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=-grad)
 
 
 @elementwise(
-    in_place=True, promote="float", backward="wrt(input=mul(conj(mul(result, result)), neg(grad)))", foreach=True
+    in_place=True,
+    promote="float",
+    backward="wrt(input=mul(conj(mul(result, result)), neg(grad)))",
+    foreach=True,
+    found="torch and method",
 )
 def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=-grad * F.conj(result * result))
@@ -144,11 +152,23 @@ def addcdiv(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value
     )
 
 
-@non_differentiable(in_place=True, promote="common", structure="elementwise")
+@non_differentiable(
+    in_place=True,
+    promote="common",
+    structure="elementwise",
+    found="torch and method",
+    found_in_place="torch and method",
+)
 def gcd(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, promote="common", structure="elementwise")
+@non_differentiable(
+    in_place=True,
+    promote="common",
+    structure="elementwise",
+    found="torch and method",
+    found_in_place="torch and method",
+)
 def lcm(input: Tensor, other: Tensor) -> None: ...
 
 

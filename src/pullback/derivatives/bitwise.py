@@ -25,21 +25,37 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> None: ...
 def bitwise_right_shift(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise", out_dtype="found")
+@non_differentiable(
+    in_place=True, structure="elementwise", out_dtype="found", found="torch and method", found_in_place="method"
+)
 def bitwise_not(input: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth")
+@non_differentiable(
+    in_place=True,
+    structure="elementwise",
+    exact=True,
+    writes="unrecorded",
+    gives="truth",
+    found="torch and method",
+    found_in_place="method",
+)
 def logical_not(input: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth")
+@non_differentiable(
+    in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth", found="torch and method"
+)
 def logical_and(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth")
+@non_differentiable(
+    in_place=True, structure="elementwise", exact=True, writes="unrecorded", gives="truth", found="torch and method"
+)
 def logical_or(input: Tensor, other: Tensor) -> None: ...
 
 
-@non_differentiable(in_place=True, structure="elementwise", writes="unrecorded", gives="truth")
+@non_differentiable(
+    in_place=True, structure="elementwise", writes="unrecorded", gives="truth", found="torch and method"
+)
 def logical_xor(input: Tensor, other: Tensor) -> None: ...

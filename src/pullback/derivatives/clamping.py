@@ -30,6 +30,7 @@ def tied_tangent(input_tangent: Tensor) -> Tensor:
     backward="wrt(other=extreme_back(grad, input, other, 'gt'), input=extreme_back(grad, input, other, 'lt'))",
     foreach=True,
     ufunc="maximum",
+    found="torch and method",
 )
 def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
@@ -42,6 +43,7 @@ def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     backward="wrt(other=extreme_back(grad, input, other, 'lt'), input=extreme_back(grad, input, other, 'gt'))",
     foreach=True,
     ufunc="minimum",
+    found="torch and method",
 )
 def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
@@ -50,7 +52,7 @@ def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise
+@elementwise(found="torch and method")
 def fmax(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad),
@@ -58,7 +60,7 @@ def fmax(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise
+@elementwise(found="torch and method")
 def fmin(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad),
@@ -116,6 +118,11 @@ def lerp_scalar(grad: Tensor, input: Tensor, end: Tensor, weight: Scalar) -> Pul
     return wrt(input=grad * F.conj_number(1 - weight), end=grad * F.conj_number(weight))
 
 
-@elementwise(in_place=True, out_dtype="nan_to_num: dtype of out: {1} should be same as input: {0}")
+@elementwise(
+    in_place=True,
+    out_dtype="nan_to_num: dtype of out: {1} should be same as input: {0}",
+    found="torch and method",
+    found_in_place="torch and method",
+)
 def nan_to_num(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.keep_where(F.isfinite(input), grad))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
 
 
-@elementwise(in_place=True, out_dtype="found", exact=True, foreach=True, ufunc="absolute")
+@elementwise(in_place=True, out_dtype="found", exact=True, foreach=True, ufunc="absolute", found="torch and method")
 def abs(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.sgn(input))
 
 
-@elementwise(promote="float")
+@elementwise(promote="float", found="torch and method")
 def angle(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.angle_grad(grad, input))
 
 
-@elementwise(in_place=True, out_dtype="found")
+@elementwise(in_place=True, out_dtype="found", found="torch and method", found_in_place="method")
 def sgn(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.sgn_grad(grad, input, result))
 

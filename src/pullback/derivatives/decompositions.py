@@ -22,7 +22,7 @@ def linalg_cholesky_ex_tangent(A_tangent: Tensor, upper: bool, *, L: Tensor) -> 
     return (F.cholesky_forward(A_tangent, L, upper), None)
 
 
-@general(structure="matrices", autocast="float32")
+@general(structure="matrices", autocast="float32", found="torch and method")
 def cholesky(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.cholesky_back(grad, result, upper))
 

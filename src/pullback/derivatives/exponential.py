@@ -37,54 +37,58 @@ def pow_base(grad: Tensor, exponent: Tensor, input: Tensor, *, result: Tensor) -
     return wrt(exponent=F.pow_base_grad(grad, exponent, input, result))
 
 
-@elementwise(in_place=True, promote="float", foreach=True, ufunc="sqrt")
+@elementwise(in_place=True, promote="float", foreach=True, ufunc="sqrt", found="torch and method")
 def sqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad / (2 * F.conj(result)))
 
 
 @elementwise(
-    in_place=True, promote="float", backward="wrt(input=mul(conj(pow(result, 3)), mul(grad, -0.5)))", foreach=True
+    in_place=True,
+    promote="float",
+    backward="wrt(input=mul(conj(pow(result, 3)), mul(grad, -0.5)))",
+    foreach=True,
+    found="torch and method",
 )
 def rsqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.pow_scalar(result, 3)) / -2)
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def exp(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(result))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", found="torch and method")
 def exp2(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(result) * 0.6931471805599453)
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def expm1(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * (F.conj(result) + 1))
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def log(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input))
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def log2(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / (F.conj(input) * 0.6931471805599453))
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def log10(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / (F.conj(input) * 2.302585092994046))
 
 
-@elementwise(in_place=True, promote="float", node="Log1PBackward0", foreach=True)
+@elementwise(in_place=True, promote="float", node="Log1PBackward0", foreach=True, found="torch and method")
 def log1p(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input + 1))
 
 
-@elementwise
+@elementwise(found="torch and method")
 def logaddexp(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=grad / F.conj(1 + F.exp(other - input)),
@@ -92,7 +96,7 @@ def logaddexp(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise
+@elementwise(found="torch and method")
 def logaddexp2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=grad / F.conj(1 + F.exp2(other - input)),

@@ -60,6 +60,7 @@ def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     out_dtype="for_input",
     quantized=True,
     masked_reduction=True,
+    found="torch and method",
 )
 def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
@@ -75,6 +76,7 @@ def amax_tangent(input: Tensor, input_tangent: Tensor, dim: Dims, keepdim: bool,
     out_dtype="for_input",
     quantized=True,
     masked_reduction=True,
+    found="torch and method",
 )
 def amin(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))
@@ -92,11 +94,11 @@ def aminmax(
     return wrt(input=F.aminmax_grad(grad_min, grad_max, input, min, max, dim, keepdim))
 
 
-@non_differentiable(out_dtype="c_types", gives="positions", masked_reduction=True)
+@non_differentiable(out_dtype="c_types", gives="positions", masked_reduction=True, found="torch and method")
 def argmax(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 
-@non_differentiable(out_dtype="c_types", gives="positions", masked_reduction=True)
+@non_differentiable(out_dtype="c_types", gives="positions", masked_reduction=True, found="torch and method")
 def argmin(input: Tensor, dim: Dim, keepdim: bool) -> None: ...
 
 

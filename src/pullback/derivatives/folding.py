@@ -15,16 +15,16 @@ def col2im(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, pad
     return wrt(input=F.im2col(grad, kernel_size, dilation, padding, stride))
 
 
-@linear(out=False, structure="leading", functional=True, written_in="c")
+@linear(out=False, structure="leading", functional=True, written_in="c", found="torch")
 def pixel_shuffle(grad: Tensor, input: Tensor, upscale_factor: int) -> Pullback:
     return wrt(input=F.pixel_unshuffle(grad, upscale_factor))
 
 
-@linear(out=False, structure="leading", functional=True, written_in="c")
+@linear(out=False, structure="leading", functional=True, written_in="c", found="torch")
 def pixel_unshuffle(grad: Tensor, input: Tensor, downscale_factor: int) -> Pullback:
     return wrt(input=F.pixel_shuffle(grad, downscale_factor))
 
 
-@linear(out=False, structure="samples", functional=True, written_in="c")
+@linear(out=False, structure="samples", functional=True, written_in="c", found="torch")
 def channel_shuffle(grad: Tensor, input: Tensor, groups: int) -> Pullback:
     return wrt(input=F.channel_shuffle(grad, input.shape[1] // groups))

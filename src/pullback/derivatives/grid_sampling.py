@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, general, linear, non_differentiable, self_adjoint, wrt
 
 
-@general(node="GridSampler2DBackward0", out=False, structure="samples", autocast="float32")
+@general(node="GridSampler2DBackward0", out=False, structure="samples", autocast="float32", found="torch")
 def grid_sampler_2d(
     grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
@@ -15,7 +15,7 @@ def grid_sampler_2d(
     )
 
 
-@general(node="GridSampler3DBackward0", out=False, structure="samples", autocast="float32")
+@general(node="GridSampler3DBackward0", out=False, structure="samples", autocast="float32", found="torch")
 def grid_sampler_3d(
     grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
@@ -52,7 +52,7 @@ def put_points(grad: Tensor, input: Tensor, positions: Tensor) -> Pullback:
     return wrt(input=F.take_points(grad, positions))
 
 
-@linear(out=False)
+@linear(out=False, found="torch")
 def affine_grid_generator(grad: Tensor, theta: Tensor, size: Shape, align_corners: bool) -> Pullback:
     return wrt(theta=F.affine_grid_back(grad, size, align_corners))
 

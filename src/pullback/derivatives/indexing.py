@@ -35,13 +35,17 @@ def slice_back(grad: Tensor, input: Tensor, shape: Shape, dim: int, start: int, 
     aten="index(input, placed(indices, dims))",
     backward="wrt(input=index_back(grad, placed(indices, dims), input.shape))",
     moves=True,
+    found="method",
 )
 def index(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape) -> Pullback:
     return wrt(input=F.index_back(grad, input.shape, indices, dims))
 
 
 @linear(
-    backward="wrt(input=index_select_back(grad, dim, index, input.shape))", out_dtype="same_scalar_type", moves=True
+    backward="wrt(input=index_select_back(grad, dim, index, input.shape))",
+    out_dtype="same_scalar_type",
+    moves=True,
+    found="torch and method",
 )
 def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.index_select_back(grad, input.shape, dim, index))
@@ -53,6 +57,7 @@ def index_select(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullba
     out_dtype="c_types",
     out_apart=True,
     moves=True,
+    found="torch and method",
 )
 def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     return wrt(input=F.scatter_add(F.zeros_in_shape(grad, input.shape), dim, index, grad))
@@ -62,12 +67,20 @@ def gather(grad: Tensor, input: Tensor, dim: Dim, index: Tensor) -> Pullback:
     out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {0} and out.dtype = {1}",
     out_apart=True,
     moves=True,
+    found="torch and method",
 )
 def take(grad: Tensor, input: Tensor, index: Tensor) -> Pullback:
     return wrt(input=F.take_back(grad, input.shape, index))
 
 
-@linear(out_dtype="same_scalar_type", out_apart=True, count_of_values=True, loops=False, moves=True)
+@linear(
+    out_dtype="same_scalar_type",
+    out_apart=True,
+    count_of_values=True,
+    loops=False,
+    moves=True,
+    found="torch and method",
+)
 def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
     return wrt(input=F.masked_select_back(grad, input.shape, mask))
 
@@ -78,5 +91,5 @@ def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
 def nonzero(input: Tensor) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(found="torch and method")
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> None: ...

@@ -37,7 +37,7 @@ def sum_where(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
     return wrt(input=F.masked_keep(F.expand(grad, input.shape), mask))
 
 
-@linear(in_place=True, out=False, loops=False)
+@linear(in_place=True, out=False, loops=False, found="torch and method")
 def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) -> Pullback:
     return wrt(
         input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),
@@ -45,7 +45,7 @@ def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) ->
     )
 
 
-@linear
+@linear(found="torch and method")
 def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: int) -> Pullback:
     return wrt(
         input=F.select_scatter(grad, F.zeros_in_shape(grad, src.shape), dim, index),
@@ -53,7 +53,7 @@ def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: in
     )
 
 
-@linear(out_dtype="c_types")
+@linear(out_dtype="c_types", found="torch and method")
 def slice_scatter(
     grad: Tensor, input: Tensor, src: Tensor, dim: Dim, start: int | None, end: int | None, step: int
 ) -> Pullback:
@@ -63,7 +63,7 @@ def slice_scatter(
     )
 
 
-@linear(out=False)
+@linear(out=False, found="torch and method")
 def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(
         input=F.diagonal_scatter(grad, F.zeros_in_shape(grad, src.shape), offset, dim1, dim2),
@@ -71,7 +71,7 @@ def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1
     )
 
 
-@linear(out=False)
+@linear(out=False, found="torch and method")
 def as_strided_scatter(
     grad: Tensor, input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None
 ) -> Pullback:

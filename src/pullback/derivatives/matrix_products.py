@@ -11,6 +11,7 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, mu
     out_dtype="c_types",
     fresh=True,
     product=0,
+    found="torch and method",
 )
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
@@ -22,6 +23,7 @@ def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     out_dtype="c_types",
     fresh=True,
     product=0,
+    found="torch and method",
 )
 def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     return wrt(input=F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))), mat2=F.bmm(F.conj(F.transpose(input, 1, 2)), grad))
@@ -32,17 +34,18 @@ def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     out_dtype="addmv input tensors must have the same dtype, but got {1}, {0}, and {0}",
     fresh=True,
     product=0,
+    found="torch and method",
 )
 def mv(grad: Tensor, input: Tensor, vec: Tensor) -> Pullback:
     return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.transpose(input, 0, 1)), grad))
 
 
-@multilinear(out_dtype="for_dot", product=0)
+@multilinear(out_dtype="for_dot", product=0, found="torch and method")
 def dot(grad: Tensor, input: Tensor, tensor: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(tensor), tensor=grad * F.conj(input))
 
 
-@general(out_dtype="for_dot")
+@general(out_dtype="for_dot", found="torch and method")
 def vdot(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.conj(grad) * other, other=grad * input)
 
@@ -53,7 +56,11 @@ def vdot_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tang
 
 
 @multilinear(
-    node="MulBackward0", promote="common", parts="mul(view(input, (input.shape[0], 1)), vec2)", fused="outer_node"
+    node="MulBackward0",
+    promote="common",
+    parts="mul(view(input, (input.shape[0], 1)), vec2)",
+    fused="outer_node",
+    found="torch and method",
 )
 def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     return wrt(
@@ -86,7 +93,7 @@ def matmul_flipped(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.matmul_grad_input(grad, input.shape, other), other=F.matmul_grad_other(grad, input, other.shape))
 
 
-@linear(autocast="float32")
+@linear(autocast="float32", found="torch and method")
 def trace(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.trace_back(grad, input.shape))
 
@@ -126,7 +133,7 @@ def addmm_tangent(
     return F.addmm(input_tangent, mat1_tangent, mat2, beta=beta, alpha=alpha) + F.mm(mat1, mat2_tangent) * alpha
 
 
-@general(in_place=True, out_dtype="c_types", product=1)
+@general(in_place=True, out_dtype="c_types", product=1, found_in_place="torch and method")
 def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     return wrt(

@@ -41,7 +41,8 @@ def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *
 
 @general(
     backward="wrt(other=sum_to(neg(distance_back(grad, input, other, p, result)), other.shape), "
-    "input=sum_to(distance_back(grad, input, other, p, result), input.shape))"
+    "input=sum_to(distance_back(grad, input, other, p, result), input.shape))",
+    found="torch and method",
 )
 def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tensor) -> Pullback:
     direction = F.vector_norm_grad(grad, input - other, p, None, False, result)
@@ -51,6 +52,6 @@ def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tenso
     )
 
 
-@general(in_place=True, structure="general", out_dtype="c_types")
+@general(in_place=True, structure="general", out_dtype="c_types", found="torch and method")
 def renorm(grad: Tensor, input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Pullback:
     return wrt(input=F.renorm_grad(grad, input, p, dim, maxnorm))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent, wrt
 
 
-@general(out=False, structure="leading")
+@general(out=False, structure="leading", found="torch")
 def constant_pad_nd(grad: Tensor, input: Tensor, pad: Shape) -> Pullback:
     return wrt(input=F.constant_pad_nd(grad, F.opposite(pad), 0))
 

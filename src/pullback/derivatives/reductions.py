@@ -59,13 +59,13 @@ def not_nan(input: Tensor) -> None: ...
 def count_not_nan(input: Tensor, dim: Dims, keepdim: bool) -> None: ...
 
 
-@non_differentiable(out=False, gives="positions")
+@non_differentiable(out=False, gives="positions", found="torch and method")
 def count_nonzero(input: Tensor, dim: Dims) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(found="torch and method")
 def any(input: Tensor, dim: Dims, keepdim: bool) -> None: ...
 
 
-@non_differentiable
+@non_differentiable(found="torch and method")
 def all(input: Tensor, dim: Dims, keepdim: bool) -> None: ...

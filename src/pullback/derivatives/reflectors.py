@@ -16,6 +16,7 @@ def linalg_householder_product(grad: Tensor, input: Tensor, tau: Tensor) -> Pull
     vectors=("input2",),
     autocast="float32",
     out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has dtype {0} and result {1}",
+    found="torch and method",
 )
 def ormqr(grad: Tensor, input: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Pullback:
     back = F.ormqr_back(grad, input, input2, input3, left, transpose)

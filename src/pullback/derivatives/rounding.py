@@ -5,17 +5,23 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, tangent, wrt
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
+@elementwise(
+    in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True, found="torch and method"
+)
 def floor(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
+@elementwise(
+    in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True, found="torch and method"
+)
 def ceil(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
+@elementwise(
+    in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True, found="torch and method"
+)
 def trunc(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
@@ -30,17 +36,24 @@ def round_decimals(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@elementwise(in_place=True, out_dtype="found", foreach=True)
+@elementwise(in_place=True, out_dtype="found", foreach=True, found="torch and method")
 def frac(grad: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(in_place=True, backward="wrt(input=zeros_like(grad))", out_dtype="found", foreach=True)
+@elementwise(
+    in_place=True,
+    backward="wrt(input=zeros_like(grad))",
+    out_dtype="found",
+    foreach=True,
+    found="torch and method",
+    found_in_place="method",
+)
 def sign(grad: Tensor) -> Pullback:
     return wrt(input=F.zeros_of(grad))
 
 
-@non_differentiable(structure="elementwise", out_dtype="not_bool")
+@non_differentiable(structure="elementwise", out_dtype="not_bool", found="torch and method")
 def signbit(input: Tensor) -> None: ...
 
 
@@ -54,7 +67,7 @@ def copysign_scalar(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.copysign_grad(grad, input, result))
 
 
-@elementwise(in_place=True)
+@elementwise(in_place=True, found="torch and method")
 def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.drop_where(input == other, grad), other=F.zeros_of(grad))
 
@@ -75,7 +88,7 @@ def frexp_tangent(input_tangent: Tensor, *, exponent: Tensor) -> Tensor:
     return (input_tangent / F.exp2_of(exponent, input_tangent), None)
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", found="torch and method", found_in_place="torch and method")
 def ldexp(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.exp2(other)), other=grad * F.conj(result * 0.6931471805599453))
 

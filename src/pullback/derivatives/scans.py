@@ -40,6 +40,6 @@ def cummin_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tenso
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general(out_dtype="scalar_type")
+@general(out_dtype="scalar_type", found="torch and method")
 def logcumsumexp(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.logcumsumexp_grad(grad, input, result, dim))

@@ -39,7 +39,7 @@ def scatter_value(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: S
     return wrt(input=F.scatter_value(grad, dim, index, 0))
 
 
-@linear(in_place=True, out_dtype="c_types", fresh=True, writes="at_positions")
+@linear(in_place=True, out_dtype="c_types", fresh=True, writes="at_positions", found="torch and method")
 def scatter_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
     return wrt(input=grad, src=F.pad_to(F.gather(grad, dim, index), src.shape))
 
@@ -49,7 +49,7 @@ def pad_to(grad: Tensor, input: Tensor, shape: Shape) -> Pullback:
     return wrt(input=F.low_corner(grad, input.shape))
 
 
-@general(in_place=True, out_dtype="c_types", writes="at_positions")
+@general(in_place=True, out_dtype="c_types", writes="at_positions", found="torch and method")
 def scatter_reduce(
     grad: Tensor,
     input: Tensor,
@@ -67,12 +67,12 @@ def scatter_reduce(
     )
 
 
-@linear(in_place=True, out_dtype="c_types", writes="at_positions")
+@linear(in_place=True, out_dtype="c_types", writes="at_positions", found="torch and method")
 def index_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=grad, source=F.index_add_back_source(grad, dim, index, source.shape, alpha))
 
 
-@linear(in_place=True, autocast="widest", out_dtype="c_types", writes="at_positions")
+@linear(in_place=True, autocast="widest", out_dtype="c_types", writes="at_positions", found="torch and method")
 def index_copy(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, source: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),
@@ -95,7 +95,7 @@ def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, valu
     )
 
 
-@general(in_place=True, out_dtype="c_types", writes="at_positions")
+@general(in_place=True, out_dtype="c_types", writes="at_positions", found="torch and method")
 def index_reduce(
     grad: Tensor,
     input: Tensor,
@@ -113,7 +113,7 @@ def index_reduce(
     )
 
 
-@linear(in_place=True, out=False)
+@linear(in_place=True, out=False, found="torch and method")
 def put(grad: Tensor, input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Pullback:
     return wrt(
         input=grad if accumulate else F.put(grad, index, F.zeros_in_shape(grad, index.shape), False),

@@ -81,7 +81,7 @@ def expand(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
     return wrt(input=F.sum_to(grad, input.shape))
 
 
-@linear(view=True)
+@linear(view=True, found="torch and method")
 def transpose(grad: Tensor, input: Tensor, dim0: Dim, dim1: Dim) -> Pullback:
     return wrt(input=F.transpose(grad, dim0, dim1))
 
@@ -91,7 +91,7 @@ def permute(grad: Tensor, input: Tensor, dims: Shape) -> Pullback:
     return wrt(input=F.permute_back(grad, dims))
 
 
-@linear(view=True, method_alone=True)
+@linear(view=True, method_alone=True, found="torch and method")
 def t(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.t(grad))
 
@@ -123,12 +123,12 @@ def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
     return wrt(input=F.reshape(grad, input.shape))
 
 
-@linear(view=True, backward="diagonal_backward(grad, input.shape, offset, dim1, dim2)")
+@linear(view=True, backward="diagonal_backward(grad, input.shape, offset, dim1, dim2)", found="torch and method")
 def diagonal(grad: Tensor, input: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(input=F.diagonal_back(grad, input.shape, offset, dim1, dim2))
 
 
-@linear(view=True, method_alone=True)
+@linear(view=True, method_alone=True, found="method")
 def unfold(grad: Tensor, input: Tensor, dimension: Dim, size: int, step: int) -> Pullback:
     return wrt(input=F.unfold_back(grad, input.shape, dimension, size, step))
 
@@ -148,6 +148,6 @@ def view_as_real(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.complex_from_pairs(grad))
 
 
-@linear(view="replay", autocast="float32", complex32=True)
+@linear(view="replay", autocast="float32", complex32=True, found="torch")
 def view_as_complex(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.pairs_from_complex(grad))

@@ -11,7 +11,7 @@ def linalg_solve_ex(grad: Tensor, A: Tensor, B: Tensor, left: bool, *, result: T
     return wrt(A=F.sum_to(F.solve_matrix_back(to_B, A, result, left), A.shape), B=F.sum_to(to_B, B.shape))
 
 
-@general(structure="matrices", autocast="float32")
+@general(structure="matrices", autocast="float32", found="torch and method")
 def cholesky_solve(grad: Tensor, input: Tensor, input2: Tensor, upper: bool, *, result: Tensor) -> Pullback:
     to_input = F.cholesky_solve(grad, input2, upper)
     return wrt(
@@ -20,7 +20,7 @@ def cholesky_solve(grad: Tensor, input: Tensor, input2: Tensor, upper: bool, *, 
     )
 
 
-@general(structure="matrices", autocast="float32")
+@general(structure="matrices", autocast="float32", found="torch and method")
 def cholesky_inverse(grad: Tensor, input: Tensor, upper: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.cholesky_inverse_back(grad, input, upper, result))
 

@@ -10,12 +10,13 @@ from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable,
     promote="float",
     backward="wrt(input=mul(mul(exp(neg(pow(input, 2))), 1.1283791670955126), grad))",
     foreach=True,
+    found="torch and method",
 )
 def erf(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.exp(-input * input) * 1.1283791670955126)
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def erfc(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.exp(-input * input) * -1.1283791670955126)
 
@@ -25,7 +26,7 @@ def erfcx(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * (2 * input * result - 1.1283791670955126))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", found="torch and method", found_in_place="method")
 def erfinv(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.erfinv_slope(input))
 
@@ -66,22 +67,22 @@ def xlog1py(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, promote="float", foreach=True)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method", found_in_place="method")
 def lgamma(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.digamma(input))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", found="torch and method", found_in_place="method")
 def digamma(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.polygamma(1, input))
 
 
-@elementwise(promote="float")
+@elementwise(promote="float", found="torch and method")
 def polygamma(grad: Tensor, n: int, input: Tensor) -> Pullback:
     return wrt(input=grad * F.polygamma(n + 1, input))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", found="torch and method")
 def mvlgamma(grad: Tensor, input: Tensor, p: int) -> Pullback:
     return wrt(input=grad * F.mvlgamma_slope(input, p))
 
@@ -101,7 +102,7 @@ def igammac(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=not_implemented("igammac: input"), other=-grad * F.gamma_density(input, other))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", found="torch and method")
 def i0(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.i1(input))
 

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from pullback import generated
-from pullback.functions.namespace import FILES
+from pullback.functions.namespace import FILES, TORCH
 
 MODULES = {name: f"pullback.functions.{module}" for module, names in FILES.items() for name in names.split()}
 
@@ -23,15 +22,8 @@ def module_of(name: str) -> str | None:
 
 @cache
 def public_names() -> frozenset[str]:
-    """The functions that PyTorch's top-level namespace has: those of ours are public there too, helpers are not."""
-    return frozenset(names_in("public_names.txt"))
-
-
-def names_in(file: str) -> list[str]:
-    """The words of a text file of this folder. (`importlib.resources` would take a tenth of the whole import.)"""
-    assert __spec__ is not None
-    loader: Any = __spec__.loader
-    return str(loader.get_data(os.path.join(os.path.dirname(__file__), file)), "utf-8").split()
+    """The functions of the top-level namespace: what is declared as `found` in torch, and not the helpers."""
+    return frozenset(TORCH.split())
 
 
 def __getattr__(name: str) -> Any:

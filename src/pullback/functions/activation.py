@@ -99,7 +99,7 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Any:
     return in_place(G.elu, input, alpha)
 
 
-@declare(functional=True)
+@declare(functional=True, found="torch")
 def selu(input: Tensor) -> Any:
     """ELU with the two constants that keep activations normalised."""
     return G.elu(input, _SELU_ALPHA, _SELU_SCALE)
@@ -113,18 +113,19 @@ def functional_selu(input: Tensor, inplace: bool = False) -> Any:
 functional_selu.__name__ = "selu"
 
 
-@declare(functional=True)
+@declare(functional=True, found="torch")
 def selu_(input: Tensor) -> Any:
     """In-place version of selu."""
     return in_place(selu, input)
 
 
+@declare(found="torch")
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`."""
     return _apply(G.celu, inplace, input, alpha)
 
 
-@declare(functional=True)
+@declare(functional=True, found="torch")
 def celu_(input: Tensor, alpha: float = 1.0) -> Any:
     """In-place version of celu."""
     return in_place(G.celu, input, alpha)
@@ -135,18 +136,19 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _apply(G.leaky_relu, inplace, input, negative_slope)
 
 
+@declare(found="torch")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """Elements above `threshold` as they are, `value` for the rest."""
     return _apply(G.threshold, inplace, input, threshold, value)
 
 
-@declare(functional=True)
+@declare(functional=True, found="torch")
 def threshold_(input: Tensor, threshold: float, value: float) -> Any:
     """In-place version of threshold."""
     return in_place(G.threshold, input, threshold, value)
 
 
-@declare(bare=True, functional=True, written_in="c")
+@declare(bare=True, functional=True, written_in="c", found="torch and method")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """Positive elements as they are, the rest times `weight`: one number, or one per channel."""
     if type(weight) is not Tensor and is_foreign(weight):
@@ -179,7 +181,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 @draws("slopes")
 @interceptable
-@declare(functional=True)
+@declare(functional=True, found="torch")
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
     *, generator: Any = None,
@@ -199,7 +201,7 @@ def rrelu(
     return _apply(G.rrelu_with_noise, inplace, input, new_tensor(slopes))
 
 
-@declare(functional=True)
+@declare(functional=True, found="torch")
 def rrelu_(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
 ) -> Any:

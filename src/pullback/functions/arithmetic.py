@@ -12,8 +12,8 @@ from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
 
-reflected_add = G.add
-reflected_mul = G.mul
+reflected_add = declare(found="")(G.add)
+reflected_mul = declare(found="")(G.mul)
 
 
 def reflected_sub(input: Tensor, other: Any) -> Any:
@@ -21,6 +21,7 @@ def reflected_sub(input: Tensor, other: Any) -> Any:
     return (G.rsub_tensor if isinstance(other, TensorBase) else G.rsub)(input, other)
 
 
+@declare(found="torch and method")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """Divide element by element, as it is or rounded down ("floor") or towards zero ("trunc").
 
@@ -39,7 +40,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return G.div_rounded(input, other, rounding_mode, out=out)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
     """In-place version of div."""
     return G.div_(input, other) if rounding_mode is None else in_place(div, input, other, rounding_mode=rounding_mode)
@@ -49,6 +50,7 @@ divide = div
 divide_ = div_
 
 
+@declare(found="torch")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """Subtract `input`, scaled by `alpha`, from `other`."""
     return (G.rsub_tensor if isinstance(other, TensorBase) else G.rsub)(input, other, alpha=alpha)
@@ -60,6 +62,7 @@ def reflected_div(input: Tensor, other: Any) -> Any:
     return reciprocal * other if is_array(other) else G.mul(reciprocal, other)  # NumPy takes arrays over from here
 
 
+@declare(found="torch and method")
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     """Divide and round down."""
     return G.floor_divide(number_beside(input, other), other, out=out)
@@ -70,6 +73,7 @@ def reflected_floor_divide(input: Tensor, other: Any) -> Any:
     return floor_divide(other, input)
 
 
+@declare(found="torch and method")
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder of a division rounded down: it has the sign of `other`."""
     if isinstance(other, TensorBase):
@@ -77,6 +81,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     return G.remainder_scalar(input, other, out=out)
 
 
+@declare(found="method")
 def remainder_(input: Tensor, other: Any) -> Any:
     """In-place version of remainder."""
     return in_place(remainder, input, other)
@@ -87,17 +92,19 @@ def reflected_remainder(input: Tensor, other: Any) -> Any:
     return remainder(other, input)
 
 
+@declare(found="torch and method")
 def fmod(input: Tensor, other: Any, *, out: Any = None) -> Any:
     """The remainder of a division rounded towards zero: it has the sign of `input`."""
     return (G.fmod if isinstance(other, TensorBase) else G.fmod_scalar)(input, other, out=out)
 
 
+@declare(found="method")
 def fmod_(input: Tensor, other: Any) -> Any:
     """In-place version of fmod."""
     return in_place(fmod, input, other)
 
 
-@declare(same_values=True, structure="elementwise")
+@declare(same_values=True, structure="elementwise", found="torch and method")
 def positive(input: Tensor) -> Any:
     """The tensor itself: `+input`."""
     if input._array.dtype == bool:

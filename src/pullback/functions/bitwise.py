@@ -5,34 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor
 
-reflected_and = G.bitwise_and
-reflected_or = G.bitwise_or
-reflected_xor = G.bitwise_xor
+reflected_and = declare(found="")(G.bitwise_and)
+reflected_or = declare(found="")(G.bitwise_or)
+reflected_xor = declare(found="")(G.bitwise_xor)
 
 
+@declare(found="torch and method")
 def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
     """And of the bits."""
     return G.bitwise_and(number_beside(input, other), other, out=out)
 
 
+@declare(found="torch and method")
 def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Any:
     """Or of the bits."""
     return G.bitwise_or(number_beside(input, other), other, out=out)
 
 
+@declare(found="torch and method")
 def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
     """Exclusive or of the bits."""
     return G.bitwise_xor(number_beside(input, other), other, out=out)
 
 
+@declare(found="torch and method")
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """Shift the bits to the left."""
     return G.bitwise_left_shift(number_beside(input, other), other, out=out)
 
 
+@declare(found="torch and method")
 def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """Shift the bits to the right, keeping the sign."""
     return G.bitwise_right_shift(number_beside(input, other), other, out=out)

@@ -24,6 +24,7 @@ _clamp, _raise, _lower = overwriting(kernels.clamp), overwriting(kernels.clamp_m
 _lerp = overwriting(kernels.lerp_scalar)
 
 
+@declare(found="torch and method")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Elements no smaller than `min` and no greater than `max`.
 
@@ -40,7 +41,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     return G.clamp(_promoted(input, min, max), min, max, out=out)
 
 
-@declare(bare=True)
+@declare(bare=True, found="torch and method")
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
     """In-place version of clamp."""
     if max is None:
@@ -54,6 +55,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
     return in_place(clamp, input, min, max)
 
 
+@declare(found="torch and method")
 def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
     """Elements no smaller than `min`."""
     if isinstance(min, TensorBase):
@@ -63,6 +65,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
     return G.clamp_min(_promoted(input, min), min, out=out)
 
 
+@declare(found="torch and method")
 def clamp_min_(input: Tensor, min: Any) -> Any:
     """In-place version of clamp_min."""
     if overwrite(_raise, input, min):
@@ -70,6 +73,7 @@ def clamp_min_(input: Tensor, min: Any) -> Any:
     return in_place(clamp_min, input, min)
 
 
+@declare(found="torch and method")
 def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
     """Elements no greater than `max`."""
     if isinstance(max, TensorBase):
@@ -79,6 +83,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
     return G.clamp_max(_promoted(input, max), max, out=out)
 
 
+@declare(found="torch and method")
 def clamp_max_(input: Tensor, max: Any) -> Any:
     """In-place version of clamp_max."""
     if overwrite(_lower, input, max):
@@ -90,6 +95,7 @@ clip = clamp
 clip_ = clamp_
 
 
+@declare(found="torch and method")
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `input` where `condition` is true, of `other` elsewhere; the true positions if only it is given."""
     if input is None and other is None:
@@ -117,6 +123,7 @@ def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
     return G.where(condition, input, other)
 
 
+@declare(found="torch and method")
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
     """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor."""
     for name, value in (("end", end), ("weight", weight)):
@@ -128,7 +135,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
     return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
     """In-place version of lerp."""
     if type(weight) is float and overwrite(_lerp, input, end, weight):

@@ -15,7 +15,7 @@ from pullback.tensor.tensor import Tensor
 
 
 @interceptable
-@declare(complex32=True, without_gradient=True)
+@declare(complex32=True, without_gradient=True, found="torch and method")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     if input is other and input._array.dtype.kind not in "fcV":
@@ -24,7 +24,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 @interceptable
-@declare(complex32=True)
+@declare(complex32=True, found="torch and method")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most `atol + rtol * |other|`."""
     close: Any = G.isclose(input, other, rtol, atol, equal_nan)
@@ -51,31 +51,37 @@ def _stepping(compare: Callable[..., Any]) -> Callable[..., Any]:
 _EQ, _NE, _LT, _LE, _GT, _GE = map(_stepping, (G.eq, G.ne, G.lt, G.le, G.gt, G.ge))
 
 
+@declare(found="method")
 def eq_(input: Tensor, other: Any) -> Any:
     """In-place version of eq."""
     return in_place(_EQ, input, other)
 
 
+@declare(found="method")
 def ne_(input: Tensor, other: Any) -> Any:
     """In-place version of ne."""
     return in_place(_NE, input, other)
 
 
+@declare(found="method")
 def lt_(input: Tensor, other: Any) -> Any:
     """In-place version of lt."""
     return in_place(_LT, input, other)
 
 
+@declare(found="method")
 def le_(input: Tensor, other: Any) -> Any:
     """In-place version of le."""
     return in_place(_LE, input, other)
 
 
+@declare(found="method")
 def gt_(input: Tensor, other: Any) -> Any:
     """In-place version of gt."""
     return in_place(_GT, input, other)
 
 
+@declare(found="method")
 def ge_(input: Tensor, other: Any) -> Any:
     """In-place version of ge."""
     return in_place(_GE, input, other)

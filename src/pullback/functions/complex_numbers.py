@@ -6,9 +6,11 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch")
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     """Complex numbers from their real and imaginary parts.
 
@@ -20,12 +22,14 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
     return G.complex(real, imag, out=out)
 
 
+@declare(found="torch")
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
     """Complex numbers from magnitudes and angles."""
     _require_same_float(abs, angle)
     return G.polar(abs, angle, out=out)
 
 
+@declare(found="torch and method")
 def abs_(input: Tensor) -> Any:
     """In-place version of abs; the magnitudes of complex numbers are real, so these are refused."""
     if input.dtype.is_complex:
@@ -33,6 +37,7 @@ def abs_(input: Tensor) -> Any:
     return G.abs_(input)
 
 
+@declare(found="torch and method")
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The complex conjugate in new memory; a real tensor itself."""
     return input if out is None and not input.dtype.is_complex else G.conj_physical(input, out=out)

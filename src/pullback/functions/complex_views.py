@@ -29,7 +29,7 @@ class NegViewBackward0(NegBackward0):
     __slots__ = ()
 
 
-@declare(exact=True, complex32=True, same_values=True, structure="elementwise")
+@declare(exact=True, complex32=True, same_values=True, structure="elementwise", found="torch and method")
 def conj(input: Tensor) -> Any:
     """The complex conjugate, as a view of the same memory; a real tensor itself.
 
@@ -93,7 +93,7 @@ def _mirror(input: Tensor) -> Mirror | None:
     return None if extra is None else extra.mirror
 
 
-@declare(complex32=True, structure="elementwise")
+@declare(complex32=True, structure="elementwise", found="torch")
 def real(input: Tensor) -> Tensor:
     """A view of the real part; a real tensor itself."""
     if input._array.dtype.kind not in "cW":
@@ -101,7 +101,7 @@ def real(input: Tensor) -> Tensor:
     return G.select(G.view_as_real(conj(input) if is_conj(input) else input), -1, 0)
 
 
-@declare(complex32=True)
+@declare(complex32=True, found="torch")
 def imag(input: Tensor) -> Tensor:
     """A view of the imaginary part of a complex tensor."""
     if input._array.dtype.kind not in "cW":
@@ -111,6 +111,7 @@ def imag(input: Tensor) -> Tensor:
     return G.select(G.view_as_real(input), -1, 1)
 
 
+@declare(found="torch")
 def view_as_real(input: Tensor) -> Tensor:
     """A view of complex numbers as pairs of real ones, along a last dimension of size 2."""
     if is_conj(input):
@@ -126,24 +127,26 @@ def _conj_physical(input: Tensor) -> Any:
     return G.conj_physical(input)
 
 
-@declare(complex32=True, structure="elementwise")
+@declare(complex32=True, structure="elementwise", found="torch and method")
 def resolve_conj(input: Tensor) -> Any:
     """The tensor itself, or a copy of a conjugated view that is none."""
     return G.clone(input) if is_conj(input) else input
 
 
-@declare(complex32=True, structure="elementwise")
+@declare(complex32=True, structure="elementwise", found="torch and method")
 def resolve_neg(input: Tensor) -> Any:
     """The tensor itself, or a copy of a negated view that is none."""
     return G.clone(input) if is_neg(input) else input
 
 
+@declare(found="torch and method")
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor is a conjugated view."""
     mirror = _mirror(input)
     return mirror is not None and mirror.conj
 
 
+@declare(found="torch and method")
 def is_neg(input: Tensor) -> bool:
     """Whether the tensor is a negated view."""
     mirror = _mirror(input)

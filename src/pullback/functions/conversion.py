@@ -48,7 +48,7 @@ _type = builtins.type
 _DTYPE = dtype  # `type` has a parameter of this name
 
 
-@declare(bare=True, without_gradient=True)
+@declare(bare=True, without_gradient=True, found="method")
 def item(input: Tensor) -> Any:
     """The value of a tensor with one element, as a Python number."""
     if process.changed and is_dispatching() and input._array.size == 1:
@@ -65,7 +65,7 @@ def item(input: Tensor) -> Any:
     raise RuntimeError(f"a Tensor with {input._array.size} elements cannot be converted to Scalar")
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def tolist(input: Tensor) -> Any:
     """The values as nested lists of Python numbers."""
     if input._requires_grad:
@@ -73,7 +73,7 @@ def tolist(input: Tensor) -> Any:
     return input._array.tolist()
 
 
-@declare(bare=True, shows_memory=True)
+@declare(bare=True, shows_memory=True, found="method")
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     """The array that shares this tensor's memory."""
     if input._requires_grad:
@@ -100,7 +100,7 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     return move_array(array, CPU)
 
 
-@declare(bare=True, structure="elementwise")
+@declare(bare=True, structure="elementwise", found="method")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device: itself if nothing changes.
 
@@ -182,7 +182,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
     return wanted, copy or (len(flags) > 1 and flags[1]), None if place is None else usable_device(place)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
     """The name of the tensor's type, or the tensor in another type."""
     if dtype is None:
@@ -207,7 +207,7 @@ def _dtype_of_type(kind: Any) -> dtype:
     return found
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of `other`."""
     if builtins.type(other) is not Tensor and answers("type_as", "other", other):
@@ -215,6 +215,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     return to(input, other.dtype)
 
 
+@declare(found="torch and method")
 def dequantize(input: Tensor) -> Tensor:
     """The tensor in float32: what is not quantized stands for its own numbers."""
     return to(input, float32)
@@ -239,19 +240,19 @@ def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
     return to(input, wanted, memory_format=memory_format)
 
 
-@declare(bare=True, structure="elementwise")
+@declare(bare=True, structure="elementwise", found="method")
 def double(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float64."""
     return _cast(input, float64, memory_format)
 
 
-@declare(bare=True, structure="elementwise")
+@declare(bare=True, structure="elementwise", found="method")
 def float(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float32."""
     return _cast(input, float32, memory_format)
 
 
-@declare(bare=True, structure="elementwise")
+@declare(bare=True, structure="elementwise", found="method")
 def half(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as float16."""
     return _cast(input, float16, memory_format)
@@ -263,71 +264,80 @@ def method_bfloat16(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return _cast(input, bfloat16, memory_format)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def long(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int64."""
     return _cast(input, int64, memory_format)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def int(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int32."""
     return _cast(input, int32, memory_format)
 
 
+@declare(found="method")
 def short(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int16."""
     return _cast(input, int16, memory_format)
 
 
+@declare(found="method")
 def char(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as int8."""
     return _cast(input, int8, memory_format)
 
 
+@declare(found="method")
 def byte(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as uint8."""
     return _cast(input, uint8, memory_format)
 
 
+@declare(found="method")
 def bool(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as bool."""
     return _cast(input, bool_, memory_format)
 
 
+@declare(found="method")
 def chalf(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as complex32."""
     return _cast(input, complex32, memory_format)
 
 
+@declare(found="method")
 def cfloat(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as complex64."""
     return _cast(input, complex64, memory_format)
 
 
+@declare(found="method")
 def cdouble(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor as complex128."""
     return _cast(input, complex128, memory_format)
 
 
+@declare(found="torch and method")
 def get_device(input: Tensor) -> Any:
     """The number of the device, -1 on the CPU."""
     place = input.device
     return -1 if place.type in ("cpu", "meta") else place.index
 
 
-@declare(bare=True)
+@declare(bare=True, found="torch and method")
 def is_complex(input: Tensor) -> Any:
     """Whether the elements are complex."""
     return input.dtype.is_complex
 
 
-@declare(bare=True)
+@declare(bare=True, found="torch and method")
 def is_floating_point(input: Tensor) -> Any:
     """Whether the elements are floating-point numbers."""
     return input.dtype.is_floating_point
 
 
+@declare(found="torch and method")
 def is_signed(input: Tensor) -> Any:
     """Whether the dtype has negative numbers."""
     return input.dtype.is_signed

@@ -18,7 +18,7 @@ _WORDS = {1: "2D (unbatched) or 3D (batched)", 2: "3D (unbatched) or 4D (batched
 _NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int"}
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -32,7 +32,7 @@ def conv1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -41,7 +41,7 @@ def conv2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -50,7 +50,7 @@ def conv3d(
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -60,7 +60,7 @@ def conv_transpose1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -70,7 +70,7 @@ def conv_transpose2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -80,6 +80,7 @@ def conv_transpose3d(
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
+@declare(found="torch")
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int,
@@ -90,7 +91,7 @@ def convolution(
 
 
 @taken_whole
-@declare(autocast="lower", functional=True, written_in="c")
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolve (T, B, C) with (K, C, C_out)."""
     sequence = G.permute(input, (1, 2, 0))

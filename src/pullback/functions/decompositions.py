@@ -45,12 +45,13 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return named_results("linalg_qr", G.linalg_qr, A, mode, out=out)
 
 
-@declare(autocast="float32", returns="Q R")
+@declare(autocast="float32", returns="Q R", found="torch and method")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """As `linalg.qr`, under the older name."""
     return named_results("qr", G.linalg_qr, input, "reduced" if some else "complete", out=out)
 
 
+@declare(found="torch and method")
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """The QR decomposition as reflectors and their factors."""
     return named_results("geqrf", G.geqrf, input, out=out)
@@ -73,7 +74,7 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> 
     return result if out is None else write_out("linalg_svdvals", out, result)
 
 
-@declare(autocast="float32", out_dtype="c_types", returns="U S V")
+@declare(autocast="float32", out_dtype="c_types", returns="U S V", found="torch and method")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V of A = U diag(S) V^H."""
     if input._array.ndim < 2:
@@ -167,6 +168,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     )
 
 
+@declare(found="torch")
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
@@ -174,7 +176,7 @@ def lu_unpack(
     return named_results("lu_unpack", G.lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
 
 
-@declare(out_resized="silently", written_in="functional")
+@declare(out_resized="silently", written_in="functional", found="torch and method")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """As `linalg.lu_factor_ex`, under the older name."""
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
@@ -200,7 +202,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     )
 
 
-@declare(autocast="float32")
+@declare(autocast="float32", found="torch and method")
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.householder_product`, under the older name."""
     return G.linalg_householder_product(input, input2, out=out)

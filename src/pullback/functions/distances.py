@@ -14,7 +14,7 @@ from pullback.tensor.tensor import Tensor
 
 
 @taken_whole
-@declare(autocast="float32", written_in="functional")
+@declare(autocast="float32", written_in="functional", found="torch")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distances of each row of (*, P, M) from each of (*, R, M).
 
@@ -52,7 +52,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     return G.cdist_forward(x1, x2, float(p))
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances of all pairs of rows of a matrix."""
     if input._array.ndim != 2:
@@ -64,7 +64,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return G.pdist_forward(input, float(p))
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output o, plus `bias`."""
     a, b, w = input1._array, input2._array, weight._array

@@ -20,7 +20,7 @@ _ALPHA = 1.7580993408473766
 
 @draws("parts")
 @interceptable
-@declare(structure="elementwise")
+@declare(structure="elementwise", found="torch")
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p).
 
@@ -32,6 +32,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=False, alpha=False)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -39,6 +40,7 @@ def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=False, alpha=False, inplace=True)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -46,6 +48,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=True, alpha=False)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -53,6 +56,7 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=True, alpha=False, inplace=True)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -60,6 +64,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=False, alpha=True)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -67,6 +72,7 @@ def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=False, alpha=True, inplace=True)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -74,6 +80,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=True, alpha=True)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -81,6 +88,7 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return _drop(input, p, train, feature=True, alpha=True, inplace=True)
 
 
+@declare(found="torch")
 @draws("parts")
 @interceptable
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:

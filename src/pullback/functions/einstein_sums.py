@@ -31,7 +31,7 @@ _WORTH_IT = 2**16
 Labels = tuple[int, ...]
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def einsum(*args: Any) -> Tensor:
     """Sum the products of the operands' elements along the labelled dimensions.
 

@@ -11,6 +11,7 @@ from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch")
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
@@ -24,6 +25,7 @@ def embedding(
     return G.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
+@declare(found="torch")
 @interceptable
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place and unrecorded, the rows at `indices` whose norm is above `max_norm`."""
@@ -48,7 +50,7 @@ def _check_weights(weight: Tensor, per_sample_weights: Tensor | None) -> None:
 
 
 @interceptable
-@declare(lenient=True)
+@declare(lenient=True, found="torch")
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,

@@ -20,6 +20,7 @@ from pullback.tensor.tensor import Tensor, TensorBase
 _pow = overwriting(kernels.pow_scalar)
 
 
+@declare(found="torch and method")
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise to a power; base or exponent may be a number.
 
@@ -42,7 +43,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return G.pow_base(exponent, input, out=out)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def pow_(input: Tensor, exponent: Any) -> Any:
     """In-place version of pow."""
     if (type(exponent) is float or type(exponent) is int) and overwrite(_pow, input, exponent):
@@ -55,12 +56,13 @@ def reflected_pow(input: Tensor, other: Any) -> Any:
     return pow(other, input) if isinstance(other, TensorBase) else G.pow_base(input, other)
 
 
-@declare(bare=True, structure="elementwise")
+@declare(bare=True, structure="elementwise", found="torch and method")
 def square(input: Tensor, *, out: Any = None) -> Any:
     """Multiply by itself."""
     return G.pow_scalar(input, 2, out=out)
 
 
+@declare(found="torch and method")
 def square_(input: Tensor) -> Any:
     """In-place version of square."""
     if overwrite(_pow, input, 2):
@@ -74,7 +76,10 @@ def _double_precision(*values: Any) -> dtype:
     return complex128 if True in found else float64
 
 
-@declare(out_dtype="the output given to float_power has dtype {1} but the operation's result requires dtype {0}")
+@declare(
+    out_dtype="the output given to float_power has dtype {1} but the operation's result requires dtype {0}",
+    found="torch and method",
+)
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise to a power in double precision."""
     wide = _double_precision(input, exponent)
@@ -84,6 +89,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return result if out is None else write_out("float_power", out, result)
 
 
+@declare(found="method")
 def float_power_(input: Tensor, exponent: Any) -> Any:
     """In-place version of float_power, for double precision alone."""
     wide = _double_precision(input, exponent)

@@ -12,7 +12,7 @@ from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
-@declare(foreach=True, returns="values indices", bare=True, quantized=True)
+@declare(foreach=True, returns="values indices", bare=True, quantized=True, found="torch and method")
 def max(
     input: Tensor,
     dim: Any = None,
@@ -40,7 +40,7 @@ def max(
     return named_results("max", G.max_dim, input, dim, keepdim, out=out)
 
 
-@declare(returns="values indices", bare=True, quantized=True)
+@declare(returns="values indices", bare=True, quantized=True, found="torch and method")
 def min(
     input: Tensor,
     dim: Any = None,
@@ -74,6 +74,7 @@ def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
     return dim, other
 
 
+@declare(found="torch and method")
 def aminmax(
     input: Tensor, *, dim: Any = None, keepdim: bool = False, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:

@@ -7,10 +7,12 @@ from typing import Any
 import pullback.functions as P
 import pullback.generated as G
 from pullback.errors import not_a_tensor
+from pullback.facts import declare
 from pullback.tensor.arguments import plain_number
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
+@declare(found="torch and method")
 def diff(
     input: Tensor,
     n: int = 1,
@@ -43,6 +45,7 @@ def diff(
     return result if out is None else G.clone(result, out=out)
 
 
+@declare(found="torch")
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: Any = None) -> Any:
     """The integral along `dim` by the trapezoidal rule, at points `x` or `dx` apart."""
     dim = dim if axis is None else axis
@@ -65,6 +68,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: 
 trapz = trapezoid
 
 
+@declare(found="torch")
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: Any = None) -> Any:
     """The running integral along `dim` by the trapezoidal rule."""
     dim = dim if axis is None else axis
@@ -123,6 +127,7 @@ def _pieces(name: str, y: Any, x: Any, dim: int) -> tuple[Any, Any, Any]:
     return left, right, after - before
 
 
+@declare(found="torch")
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1, axis: Any = None
 ) -> tuple[Tensor, ...]:

@@ -7,7 +7,7 @@ from pullback.facts import declare
 from pullback.tensor.tensor import Tensor
 
 
-@declare(autocast="float32")
+@declare(autocast="float32", found="torch")
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

@@ -19,7 +19,7 @@ from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The common shape of tensors of these shapes."""
     for shape in shapes:
@@ -52,7 +52,7 @@ def _not_broadcastable(shapes: list[tuple[int, ...]]) -> RuntimeError:
     return RuntimeError("the shapes cannot be broadcast together")
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors, each expanded to their common shape."""
     given = _flat(tensors)
@@ -83,7 +83,7 @@ def _size_mismatch(shapes: list[tuple[int, ...]]) -> RuntimeError:
     return RuntimeError("the tensors' shapes cannot be broadcast together")
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from vectors."""
     given = _flat(tensors)
@@ -113,7 +113,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every combination of one element of each vector, a row for each."""
     for tensor in tensors:
@@ -124,6 +124,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([G.reshape(g, (-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
+@declare(found="torch")
 @interceptable
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every combination of `r` elements of a vector, a row for each."""
@@ -151,12 +152,14 @@ def _given(name: str, tensors: Any) -> Any:
     return tensors
 
 
+@declare(found="torch")
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """The tensors side by side: along columns, vectors along their length."""
     given = _given("hstack", atleast_1d(tensors))
     return cat(given, 0 if given and given[0]._array.ndim == 1 else 1, out=out)
 
 
+@declare(found="torch")
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
     """The tensors below each other."""
     return cat(_given("vstack", atleast_2d(tensors)), 0, out=out)
@@ -165,11 +168,13 @@ def vstack(tensors: Any, *, out: Any = None) -> Tensor:
 row_stack = vstack
 
 
+@declare(found="torch")
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
     """The tensors behind each other, along the third dimension."""
     return cat(_given("dstack", atleast_3d(tensors)), 2, out=out)
 
 
+@declare(found="torch")
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Vectors as columns, matrices side by side."""
     given = as_tensor_list("column_stack", "tensors", 1, tensors)
@@ -183,13 +188,13 @@ def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
     return tuple([function(t) for t in _flat(tensors)])
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with at least one dimension."""
     return _each(lambda t: t if t._array.ndim else G.reshape(t, (1,)), tensors)
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with at least two dimensions, new ones in front."""
     return _each(_atleast_2d, tensors)
@@ -201,7 +206,7 @@ def _atleast_2d(tensor: Tensor) -> Tensor:
     return G.unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three dimensions; a vector lies along the second, a matrix along the first two."""
     return _each(_atleast_3d, tensors)
@@ -221,6 +226,7 @@ def _named(*given: Any) -> Any:
     return next(value for value in given if value is not None)
 
 
+@declare(found="torch and method")
 def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
     """Views side by side: split along columns, vectors along their length."""
     if input._array.ndim < 1:
@@ -232,6 +238,7 @@ def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = Non
     )
 
 
+@declare(found="torch and method")
 def vsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
     """Views below each other."""
     if input._array.ndim < 2:
@@ -242,6 +249,7 @@ def vsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = Non
     return _even_split("vsplit", input, _named(indices_or_sections, indices, sections), 0)
 
 
+@declare(found="torch and method")
 def dsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
     """Views behind each other, along the third dimension."""
     if input._array.ndim < 3:

@@ -456,6 +456,7 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
     bump_version(input)
 
 
+@declare(found="torch and method")
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
     """A view at one position of a dimension."""
     return G.select(input, dim, as_int(index))
@@ -475,7 +476,7 @@ def method_narrow(input: Tensor, dim: Any = None, start: Any = None, length: Any
     return narrow(input, the_dim("narrow", axis) if dim is None else dim, start, length)
 
 
-@declare(moves=True)
+@declare(moves=True, found="torch and method")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A view of `length` positions of a dimension, from `start` on."""
     if input._array.ndim == 0:

@@ -16,21 +16,25 @@ from pullback.tensor.arguments import wrap_dims
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
+@declare(found="torch")
 def is_storage(obj: Any, /) -> bool:
     """Whether `obj` is a storage."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
+@declare(found="torch")
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return input.is_inference()
 
 
+@declare(found="torch and method")
 def is_distributed(input: Tensor) -> bool:
     """False: no tensor is spread over processes."""
     return False
 
 
+@declare(found="torch")
 def typename(obj: Any, /) -> str:
     """The name of the type, of a tensor with its element type."""
     if isinstance(obj, Tensor):
@@ -39,27 +43,31 @@ def typename(obj: Any, /) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-@declare(structure="elementwise")
+@declare(structure="elementwise", found="torch")
 def detach_(input: Tensor) -> Tensor:
     """Cut the tensor off its history, in place."""
     return input.detach_()
 
 
+@declare(found="method")
 def to_dense(input: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
     """The tensor itself: every tensor is dense."""
     return input if dtype is None else input.to(dtype)
 
 
+@declare(found="method")
 def dense_dim(input: Tensor) -> int:
     """The number of dense dimensions: all of them."""
     return int(input._array.ndim)
 
 
+@declare(found="method")
 def sparse_dim(input: Tensor) -> int:
     """The number of sparse dimensions: none."""
     return 0
 
 
+@declare(found="method")
 def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module's parameter becomes when `other` is loaded into it."""
     if assign:
@@ -69,7 +77,7 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 @structured("leading")
 @interceptable
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
     if indices._array.dtype.kind not in "iu":
@@ -81,7 +89,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 @interceptable
-@declare(out_dtype="Expected result to be of dtype uint64, but got {1}")
+@declare(out_dtype="Expected result to be of dtype uint64, but got {1}", found="torch and method")
 def hash_tensor(
     input: Tensor,
     dim: Any = (),

@@ -17,6 +17,7 @@ from pullback.tensor.foreign_arguments import answers, any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, wrap_dim
 
 
+@declare(found="torch")
 def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """The tensors one after another along a dimension.
 
@@ -67,6 +68,7 @@ def _check_cat_shape(first: tuple[int, ...], shape: tuple[int, ...], dim: int, p
             )
 
 
+@declare(found="torch")
 def concat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """As `cat`."""
     return cat(tensors, dim, out=out, axis=axis)
@@ -75,6 +77,7 @@ def concat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> 
 concatenate = concat
 
 
+@declare(found="torch")
 def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension."""
     if process.modes and is_told(by_itself=True):
@@ -98,6 +101,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
     return G.stack(tensors, wrap_new_dim(dim, len(shape)), out=out)
 
 
+@declare(found="torch and method")
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """Views of one size, or of the given sizes, along a dimension."""
     if (process.modes or type(tensor) is not Tensor) and answers("split", "tensor", tensor):
@@ -110,6 +114,7 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
     return G.split(tensor, sections if type(sections) is int else _sections_of(sections), dim)
 
 
+@declare(found="torch and method")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any = None) -> Any:
     """Views of the given sizes along a dimension."""
     dim = dim if axis is None else axis
@@ -118,7 +123,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any
     return G.split_with_sizes(input, tuple([as_int(n) for n in split_sizes]), dim)
 
 
-@declare(asks=True, bare=True)
+@declare(asks=True, bare=True, found="torch and method")
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
     """At most `chunks` views of one size along a dimension; the last may be smaller."""
     if (process.modes or type(input) is not Tensor) and answers("chunk", "input", input):
@@ -151,6 +156,7 @@ def _sections_of(sections: Any) -> int:
         raise wrong_type("split_with_sizes", "split_sizes", 2, "tuple of ints", sections) from None
 
 
+@declare(found="torch and method")
 def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
     """A view of each slice along a dimension."""
     if process.modes and is_told(by_itself=True):
@@ -159,6 +165,7 @@ def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
     return G.unbind(input, dim)
 
 
+@declare(found="torch and method")
 def tensor_split(
     input: Tensor,
     indices_or_sections: Any = None,

@@ -11,7 +11,7 @@ from pullback.modes.grad_mode import is_grad_enabled
 from pullback.tensor.tensor import Tensor
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the `q` largest singular values of A (of A - M), found from a random sample of the range.
 
@@ -49,7 +49,7 @@ def _range_basis(A: Any, count: int, steps: int) -> Any:
     return basis
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def pca_lowrank(A: Tensor, q: int | None = None, center: Any = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of the rows of A: `svd_lowrank` with the mean of each column taken away."""
     rows, columns = A._array.shape[-2:]
@@ -65,6 +65,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: Any = True, niter: int 
     return svd_lowrank(centred, q, niter)
 
 
+@declare(found="torch")
 def lobpcg(
     A: Tensor, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None,
     niter: Any = None, tol: Any = None, largest: bool | None = None, method: Any = None, tracker: Any = None,

@@ -18,6 +18,7 @@ from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
+@declare(found="torch and method")
 def det(input: Tensor) -> Tensor:
     """The determinant.
 
@@ -33,12 +34,13 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     return named_results("linalg_slogdet", G.linalg_slogdet, A, out=out)
 
 
-@declare(returns="sign logabsdet")
+@declare(returns="sign logabsdet", found="torch and method")
 def slogdet(input: Tensor) -> Any:
     """As `linalg.slogdet`."""
     return named_results("slogdet", G.linalg_slogdet, input)
 
 
+@declare(found="torch and method")
 @structured("matrices")
 @interceptable
 def logdet(input: Tensor) -> Tensor:
@@ -67,7 +69,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", found="torch and method")
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """As `linalg.inv`."""
     return linalg_inv(input, out=out)
@@ -97,7 +99,7 @@ def linalg_pinv(
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", found="torch and method")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """As `linalg.pinv`, with another default."""
     return linalg_pinv(input, rcond)
@@ -121,6 +123,7 @@ def linalg_matrix_rank(
     return G.linalg_matrix_rank(input, _plain(atol), _plain(rtol), hermitian, out=out)
 
 
+@declare(found="torch and method")
 def matrix_exp(input: Tensor) -> Tensor:
     """The matrix exponential."""
     return G.linalg_matrix_exp(input)
@@ -141,6 +144,7 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     return result if out is None else write_out("linalg_matrix_power", out, result)
 
 
+@declare(found="torch and method")
 def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     """As `linalg.matrix_power`."""
     return linalg_matrix_power(input, n, out=out)
@@ -198,6 +202,7 @@ def _powers(x: Tensor, size: int) -> Tensor:
     return G.cat([ones, powers], powers._array.ndim - 1)
 
 
+@declare(found="torch")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of a vector as columns, in descending order unless `increasing`."""
     if x._array.ndim != 1:

@@ -20,7 +20,7 @@ from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_f
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
 
-@declare(out_dtype="for_dot", product=0, asks=True, bare=True)
+@declare(out_dtype="for_dot", product=0, asks=True, bare=True, found="torch and method")
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product; dimensions before the last two are batches and broadcast.
 
@@ -130,7 +130,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     return G.linear_bias_folded(input, weight, bias)
 
 
-@declare(out_dtype="for_tensordot", product=0)
+@declare(out_dtype="for_tensordot", product=0, found="torch and method")
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The sum of products over the last dimensions of both."""
     if input._array.ndim == 0 or other._array.ndim == 0:
@@ -145,7 +145,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else write_out("inner", out, result)
 
 
-@declare(out_dtype="for_tensordot", written_in="functional")
+@declare(out_dtype="for_tensordot", written_in="functional", found="torch")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """The sum of products over pairs of dimensions."""
     left, right = _contracted(a, b, dims)
@@ -197,7 +197,7 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     return [wrap_dim(i, a._array.ndim) for i in left], [wrap_dim(j, b._array.ndim) for j in right]
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch")
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of several matrices, in the order that needs the fewest multiplications."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
@@ -290,6 +290,7 @@ def _multiply_chain(matrices: list[Any], splits: dict[tuple[int, int], int], fir
     return G.mm(left, _multiply_chain(matrices, splits, split + 1, last))
 
 
+@declare(found="torch and method")
 def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The Kronecker product: every product of elements, the blocks of `other` laid out as `input`.
 
@@ -308,6 +309,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else write_out("kron", out, result)
 
 
+@declare(found="torch and method")
 def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The cross product along `dim`, or along the first dimension of size 3.
 
@@ -364,6 +366,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None, axis:
     return result if out is None else write_out("linalg_vecdot", out, result)
 
 
+@declare(found="torch and method")
 def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     """As `outer`."""
     return G.outer(input, vec2, out=out)

@@ -42,14 +42,14 @@ from pullback.tensor.tensor_base import TensorBase, copy_state
 
 
 @interceptable
-@declare(shows_memory=True)
+@declare(shows_memory=True, found="method")
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The bytes this tensor is a view of."""
     return UntypedStorage(_stored_bytes(input), resize=partial(_resize_storage, input))
 
 
 @interceptable
-@declare(shows_memory=True)
+@declare(shows_memory=True, found="method")
 def storage(input: Tensor) -> TypedStorage:
     """The storage this tensor is a view of, as elements."""
     return TypedStorage(_stored_bytes(input), input.dtype, resize=partial(_resize_storage, input))
@@ -75,7 +75,7 @@ def _resize_storage(input: Tensor, size: int) -> Any:
 
 
 @interceptable
-@declare(bare=True, shows_memory=True)
+@declare(bare=True, shows_memory=True, found="method")
 def data_ptr(input: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
     array = input._memory()
@@ -87,6 +87,7 @@ def data_ptr(input: Tensor) -> int:
 const_data_ptr = data_ptr
 
 
+@declare(found="method")
 def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors have the same storage, offset, sizes and strides."""
     if not isinstance(tensor, Tensor):
@@ -95,6 +96,7 @@ def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     return a.shape == b.shape and data_ptr(input) == data_ptr(tensor) and element_strides(a) == element_strides(b)
 
 
+@declare(found="torch and method")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both tensors have one shape."""
     if not isinstance(other, Tensor):
@@ -102,12 +104,13 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return bool(input._array.shape == other._array.shape)
 
 
+@declare(found="method")
 def is_shared(input: Tensor) -> bool:
     """Whether other processes see the memory."""
     return mapping_of(input._memory()) is not None
 
 
-@declare(shows_memory=True)
+@declare(shows_memory=True, found="method")
 def share_memory_(input: Tensor) -> Tensor:
     """Move the memory, also that of the base and the views, to where other processes see it. See Note [Shared memory]."""
     memory = input._memory()
@@ -142,11 +145,13 @@ def _set_mirror(input: Tensor, conj: bool, neg: bool) -> None:
     input._array = input._array if mirror is None else mirror.shown
 
 
+@declare(found="method")
 def is_pinned(input: Tensor, device: Any = None) -> bool:
     """Whether the memory is locked for transfers to a GPU."""
     return False
 
 
+@declare(found="method")
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: without a GPU nothing needs pinning."""
     if device is not None and not isinstance(device, (str, builtins.int, Device)):
@@ -154,27 +159,32 @@ def pin_memory(input: Tensor, device: Any = None) -> Tensor:
     return input
 
 
+@declare(found="method")
 def ndimension(input: Tensor) -> int:
     """The number of dimensions."""
     return builtins.int(input._array.ndim)
 
 
+@declare(found="method")
 def dim_order(input: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions from the slowest to the fastest varying one in memory."""
     strides = element_strides(input._array)
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 
+@declare(found="torch and method")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero."""
     return bool(input)
 
 
+@declare(found="method")
 def storage_type(input: Tensor) -> type:
     """The class of this tensor's storage."""
     return _storage_class(input.dtype)
 
 
+@declare(found="method")
 def record_stream(input: Tensor, stream: Any) -> None:
     """Do nothing: memory on the CPU belongs to no stream."""
 
@@ -185,7 +195,7 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
 
 
 @interceptable
-@declare(shows_memory=True)
+@declare(shows_memory=True, found="method")
 def resize_(input: Tensor, *size: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
@@ -213,7 +223,7 @@ def _leave_mirror(input: Tensor) -> None:
         extra.mirror = None
 
 
-@declare(shows_memory=True)
+@declare(shows_memory=True, found="torch and method")
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give the tensor the shape of another one in place."""
     if not isinstance(the_template, Tensor):
@@ -221,18 +231,20 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
     return resize_(input, tuple(the_template._array.shape))
 
 
+@declare(found="method")
 def resize(input: Tensor, *size: Any) -> Tensor:
     """The elements in another shape of the same size."""
     return input.reshape(*size)
 
 
+@declare(found="method")
 def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
     """The elements in the shape of another tensor of the same size."""
     return input.reshape(tensor._array.shape)
 
 
 @interceptable
-@declare(complex32=True, shows_memory=True)
+@declare(complex32=True, shows_memory=True, found="method")
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
     check_in_place(input, "set", records=input._requires_grad and (not process.changed or switches.grad_mode))
@@ -296,21 +308,25 @@ def dlpack_device(input: Tensor) -> tuple[int, int]:
     return (2, builtins.int(place.index or 0)) if place.type == "cuda" else (1, 0)
 
 
+@declare(found="torch")
 def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule of the tensor's memory."""
     return dlpack(tensor)
 
 
+@declare(found="method")
 def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it."""
     return _mapped("apply_", input, callable, ())
 
 
+@declare(found="method")
 def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it and of the element of another tensor."""
     return _mapped("map_", input, callable, (tensor,))
 
 
+@declare(found="method")
 def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it and of the elements of two other tensors."""
     return _mapped("map2_", input, callable, (x, y))
@@ -328,6 +344,7 @@ def _mapped(name: str, input: Tensor, function: Callable[..., Any], others: tupl
     return input
 
 
+@declare(found="method")
 def as_subclass(input: Tensor, cls: type) -> Any:
     """A view of the tensor that is an instance of a subclass."""
     if not isinstance(cls, type):

@@ -9,7 +9,8 @@ from typing import Any
 
 from pullback import functions
 from pullback.facts import fact_of
-from pullback.functions import module_of, names_in
+from pullback.functions import module_of
+from pullback.functions.namespace import METHODS
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
 from pullback.functions.sparse_algebra import attach_sparse_methods
@@ -21,7 +22,7 @@ from pullback.tensor.tensor import Tensor, attach_methods
 def attach_all() -> None:
     """Attach every function that PyTorch has as a method; those of families not imported yet as stubs that load them."""
     methods: dict[str, Any] = {}
-    for name in names_in("method_names.txt"):
+    for name in METHODS.split():
         if name in Tensor.__dict__:
             continue
         own = f"method_{name}"

@@ -21,35 +21,35 @@ def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
 
 
 @overridable
-@declare(without_gradient=True, method_alone=True)
+@declare(without_gradient=True, method_alone=True, found="method")
 def new_zeros(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Zeros of a given shape, in the dtype of this tensor."""
     return creation.zeros(*size, **_options(input, options))
 
 
 @overridable
-@declare(without_gradient=True, method_alone=True)
+@declare(without_gradient=True, method_alone=True, found="method")
 def new_ones(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Ones of a given shape, in the dtype of this tensor."""
     return creation.ones(*size, **_options(input, options))
 
 
 @overridable
-@declare(without_gradient=True, method_alone=True)
+@declare(without_gradient=True, method_alone=True, found="method")
 def new_empty(input: Tensor, *size: Any, **options: Any) -> Tensor:
     """Uninitialised memory of a given shape, in the dtype of this tensor."""
     return creation.empty(*size, **_options(input, options))
 
 
 @overridable
-@declare(without_gradient=True, method_alone=True)
+@declare(without_gradient=True, method_alone=True, found="method")
 def new_full(input: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
     """One value in a given shape, in the dtype of this tensor."""
     return creation.full(size, fill_value, **_options(input, options))
 
 
 @overridable
-@declare(without_gradient=True, method_alone=True)
+@declare(without_gradient=True, method_alone=True, found="method")
 def new_empty_strided(input: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
     """Uninitialised memory with the given strides, in the dtype of this tensor."""
     return creation.empty_strided(size, stride, **_options(input, options))
@@ -64,6 +64,7 @@ def method_new_tensor(input: Tensor, data: Any, **options: Any) -> Tensor:
 method_new_tensor.__name__ = "new_tensor"  # what overriding types are told
 
 
+@declare(found="method")
 def new(input: Tensor, *args: Any, **options: Any) -> Tensor:
     """A tensor of the same type, from sizes or from data (PyTorch's old form of the `new_*` methods)."""
     if len(args) == 1 and not isinstance(args[0], int):

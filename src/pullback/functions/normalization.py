@@ -22,6 +22,7 @@ from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
 
+@declare(found="torch")
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
     cudnn_enable: bool = True,
@@ -35,6 +36,7 @@ def layer_norm(
     return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
+@declare(found="torch")
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -61,6 +63,7 @@ def _with_statistics(
     return result, mean, rstd
 
 
+@declare(found="torch")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root mean square of the last dimensions, then multiply by `weight`."""
     shape = as_shape(normalized_shape)
@@ -109,6 +112,7 @@ def _check_parameter_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
             )
 
 
+@declare(found="torch")
 def batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
@@ -117,7 +121,7 @@ def batch_norm(
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
-@declare(out_dtype="scalar_type")
+@declare(out_dtype="scalar_type", found="torch")
 def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, *, out: Any = None,
@@ -185,6 +189,7 @@ def _check_channels(input: Tensor, **vectors: Tensor | None) -> None:
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {vector._array.ndim}: {name}")
 
 
+@declare(found="torch")
 def instance_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
@@ -236,6 +241,7 @@ def _check_groups(
         raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
 
 
+@declare(found="torch")
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -250,6 +256,7 @@ def native_group_norm(
     return _with_statistics(input, weight, result, mean, rstd)
 
 
+@declare(found="torch")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
     cudnn_enabled: bool = True,

@@ -12,7 +12,7 @@ from pullback.functions.losses import _broadcast, _kept_above
 from pullback.tensor.tensor import Tensor
 
 
-@declare(foreach=True, bare=True, written_in="functional")
+@declare(foreach=True, bare=True, written_in="functional", found="torch and method")
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
@@ -33,7 +33,7 @@ def norm(
     return G.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norms of the differences of two lists of vectors."""
     first: Any = x1
@@ -41,7 +41,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return G.norm_dim(G.add_scalar(first - x2, eps), p, last, keepdim)
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None) -> Tensor:
     """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
     dim = dim if axis is None else axis
@@ -57,6 +57,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, 
     return P.sum((first / first_size) * (second / second_size), dim)
 
 
+@declare(found="torch")
 def frobenius_norm(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
@@ -66,6 +67,7 @@ def frobenius_norm(
     return G.norm_dim(input, 2, dim, keepdim, out=out)
 
 
+@declare(found="torch")
 def nuclear_norm(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
@@ -75,6 +77,7 @@ def nuclear_norm(
     return norm(input, "nuc", dim, keepdim, out)
 
 
+@declare(found="torch")
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, which keep their places."""
     if dim == -1:

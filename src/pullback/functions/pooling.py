@@ -15,6 +15,7 @@ from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
 
+@declare(found="torch")
 def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -59,6 +60,7 @@ def _rows_as_planes(input: Tensor, window: tuple[Shape, Shape, Shape, Shape], ce
     return G.squeeze_dim(values, -2), G.squeeze_dim(indices, -2)
 
 
+@declare(found="torch")
 def max_pool1d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -76,6 +78,7 @@ def max_pool1d_with_indices(
     return _rows_as_planes(input, window, ceil_mode)
 
 
+@declare(found="torch")
 def max_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -92,6 +95,7 @@ def max_pool2d_with_indices(
     return in_format_of(input, values), indices
 
 
+@declare(found="torch")
 def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
@@ -108,7 +112,7 @@ def max_pool3d_with_indices(
     return in_format_of(input, values), indices
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,

@@ -10,7 +10,7 @@ from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
 
 
-@declare(functional=True, written_in="c")
+@declare(functional=True, written_in="c", found="torch")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover (N, C, L) or (C, L).
 
@@ -24,6 +24,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return G.squeeze_dim(pooled, -2)
 
 
+@declare(found="torch")
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover (N, C, L) or (C, L), and their positions."""
     size = _one("adaptive_max_pool1d", input, output_size)

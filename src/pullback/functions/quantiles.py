@@ -17,7 +17,11 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @taken_whole
-@declare(autocast="float32", out_dtype="quantile() out tensor must be same dtype as the input tensor, {0}, and not {1}")
+@declare(
+    autocast="float32",
+    out_dtype="quantile() out tensor must be same dtype as the input tensor, {0}, and not {1}",
+    found="torch and method",
+)
 def quantile(
     input: Tensor,
     q: Any,
@@ -41,7 +45,7 @@ def quantile(
 
 
 @taken_whole
-@declare(autocast="float32")
+@declare(autocast="float32", found="torch and method")
 def nanquantile(
     input: Tensor,
     q: Any,

@@ -69,7 +69,7 @@ def _one(size: Any) -> tuple[Any, ...]:
 
 @draws("size")
 @interceptable
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def rand(*size: Any, **options: Any) -> Tensor:
     """Uniform numbers from [0, 1).
 
@@ -95,7 +95,7 @@ def rand(*size: Any, **options: Any) -> Tensor:
 
 @draws("size")
 @interceptable
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch")
 def randn(*size: Any, **options: Any) -> Tensor:
     """Standard normal numbers.
 
@@ -121,6 +121,7 @@ def randn(*size: Any, **options: Any) -> Tensor:
     return _made("randn", array, options)
 
 
+@declare(found="torch")
 @draws("size")
 @interceptable
 def randint(*args: Any, **options: Any) -> Tensor:
@@ -154,6 +155,7 @@ def randint(*args: Any, **options: Any) -> Tensor:
     return _made("randint", array, options)
 
 
+@declare(found="torch")
 @draws("permutation")
 @interceptable
 def randperm(n: int, **options: Any) -> Tensor:
@@ -166,7 +168,7 @@ def randperm(n: int, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
-@declare(without_gradient=True, structure="elementwise")
+@declare(without_gradient=True, structure="elementwise", found="torch")
 def rand_like(input: Tensor, **options: Any) -> Tensor:
     """Uniform numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -176,7 +178,7 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
-@declare(without_gradient=True, structure="elementwise")
+@declare(without_gradient=True, structure="elementwise", found="torch")
 def randn_like(input: Tensor, **options: Any) -> Tensor:
     """Standard normal numbers in the shape of `input`."""
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
@@ -186,7 +188,7 @@ def randn_like(input: Tensor, **options: Any) -> Tensor:
 
 @draws("input")
 @overridable
-@declare(without_gradient=True)
+@declare(without_gradient=True, found="torch")
 def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     """Integers from [low, high) in the shape and dtype of `input`."""
     low = options.pop("low", 0)
@@ -197,6 +199,7 @@ def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
     return _made("randint_like", made._array, options)
 
 
+@declare(found="torch")
 @draws("parameters")
 @interceptable
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Tensor:
@@ -225,7 +228,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
 
 @draws("parameters")
 @interceptable
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch and method")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Zeros and ones, with `input` as the probability of a one."""
     if p is not None:
@@ -240,7 +243,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
 
 @draws("rows")
 @interceptable
-@declare(out_resized="silently")
+@declare(out_resized="silently", found="torch and method")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
 ) -> Tensor:
@@ -251,6 +254,7 @@ def multinomial(
     return result if out is None else write_out("multinomial", out, result)
 
 
+@declare(found="torch")
 @draws("parameters")
 @interceptable
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -261,6 +265,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return result
 
 
+@declare(found="torch")
 @draws("parameters")
 @interceptable
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -294,6 +299,7 @@ def _plain(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -301,6 +307,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
     return _fill(input, "NormalBackward0", lambda a: draw.normal_(a, mean, std, generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def uniform_(
@@ -311,6 +318,7 @@ def uniform_(
     return _fill(input, "UniformBackward0", lambda a: draw.uniform_(a, low, bounds.get("b", to), generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
@@ -323,6 +331,7 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
     return _fill(input, "RandomBackward0", lambda a: draw.random_(a, low, high, generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -330,6 +339,7 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = Non
     return _fill(input, "BernoulliBackward1", lambda a: draw.bernoulli_(a, _plain(p), generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -337,6 +347,7 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | No
     return _fill(input, "ExponentialBackward0", lambda a: draw.exponential_(a, lambd, generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -344,6 +355,7 @@ def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator
     return _fill(input, "CauchyBackward0", lambda a: draw.cauchy_(a, median, sigma, generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
@@ -351,6 +363,7 @@ def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator
     return _fill(input, "LogNormalBackward0", lambda a: draw.log_normal_(a, mean, std, generator))
 
 
+@declare(found="method")
 @draws("fill")
 @interceptable
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:

@@ -16,6 +16,7 @@ from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
 
+@declare(found="torch and method")
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along the dimensions reversed.
 
@@ -35,6 +36,7 @@ def method_flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     return G.flip(input, wrapped if input._array.ndim else ())
 
 
+@declare(found="torch and method")
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the columns reversed."""
     if input._array.ndim < 2:
@@ -42,6 +44,7 @@ def fliplr(input: Tensor) -> Tensor:
     return G.flip(input, (1,))
 
 
+@declare(found="torch and method")
 def flipud(input: Tensor) -> Tensor:
     """A copy with the rows reversed."""
     if input._array.ndim < 1:
@@ -49,6 +52,7 @@ def flipud(input: Tensor) -> Tensor:
     return G.flip(input, (0,))
 
 
+@declare(found="torch and method")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """A copy shifted along dimensions, or in row-major order; what leaves at one end enters at the other."""
     amounts = sizes((shifts,), "roll", "shifts")
@@ -66,6 +70,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return G.roll(input, amounts, wrapped)
 
 
+@declare(found="torch and method")
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """A copy turned by quarters in the plane of two dimensions."""
     plane = sizes((dims,), "rot90", "dims")
@@ -80,6 +85,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return G.rot90(input, k, wrapped)
 
 
+@declare(found="method")
 def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
     """The tensor repeated along each dimension."""
     times = sizes((named["repeats"],) if named else repeats, "repeat", "repeats")
@@ -92,12 +98,14 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
     return G.repeat(input, times)
 
 
+@declare(found="torch and method")
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The tensor repeated along its last dimensions."""
     times = sizes((named["dims"],) if named else dims, "tile", "dims")
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
+@declare(found="torch and method")
 def repeat_interleave(
     input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None, axis: Any = None
 ) -> Tensor:
@@ -160,6 +168,7 @@ def _interleave_evenly(input: Tensor, times: int, dim: int) -> Tensor:
     return G.view(copied, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))
 
 
+@declare(found="torch and method")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zeros with the last dimension along a diagonal of two new dimensions."""
     ndim = input._array.ndim + 1
@@ -169,7 +178,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return G.diag_embed(input, offset, first, second)
 
 
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", found="torch and method")
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     """The diagonal of a matrix as a copy, or a matrix with a vector on its diagonal."""
     if input._array.ndim == 1:
@@ -181,11 +190,13 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     return made if out is None else write_out("diag", out, made)
 
 
+@declare(found="torch and method")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all elements on its diagonal."""
     return G.diag_embed(G.reshape(input, (-1,)), offset, 0, 1)
 
 
+@declare(found="method")
 def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write one value on the main diagonal; with `wrap`, on again below a tall matrix's end."""
     shape = input._array.shape
@@ -205,6 +216,7 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
     return input
 
 
+@declare(found="torch")
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal and zeros elsewhere."""
     given = tensors or (_empty_row(),)

@@ -7,11 +7,13 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
+from pullback.facts import declare
 from pullback.tensor.tensor import Tensor
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 
+@declare(found="torch")
 def lstm_cell(
     input: Tensor,
     hx: Sequence[Tensor],
@@ -26,6 +28,7 @@ def lstm_cell(
     return hidden, cell
 
 
+@declare(found="torch")
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
@@ -34,6 +37,7 @@ def gru_cell(
     return functions.cell_step("gru", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
+@declare(found="torch")
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
@@ -42,6 +46,7 @@ def rnn_tanh_cell(
     return functions.cell_step("tanh", input, (hx,), (w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
+@declare(found="torch")
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
@@ -64,6 +69,7 @@ def _check_cell(kind: str, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor
             )
 
 
+@declare(found="torch")
 def lstm(*args: Any, **named: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Run an LSTM over sequences.
 
@@ -74,18 +80,21 @@ def lstm(*args: Any, **named: Any) -> tuple[Tensor, Tensor, Tensor]:
     return output, states[0], states[1]
 
 
+@declare(found="torch")
 def gru(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """Run a GRU over sequences; called as `lstm` is, with h alone as the state."""
     output, states = _network("gru", *_arguments(args, named))
     return output, states[0]
 
 
+@declare(found="torch")
 def rnn_tanh(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """Run an Elman network with tanh over sequences; called as `gru` is."""
     output, states = _network("tanh", *_arguments(args, named))
     return output, states[0]
 
 
+@declare(found="torch")
 def rnn_relu(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """Run an Elman network with relu over sequences; called as `gru` is."""
     output, states = _network("relu", *_arguments(args, named))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_dtype
@@ -13,6 +14,7 @@ from pullback.tensor.foreign_arguments import answers, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
+@declare(found="torch and method")
 def sum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
     keepdims: Any = None,
@@ -39,6 +41,7 @@ def sum(
     return G.sum(input, dim, keepdim, dtype=dtype, out=out)
 
 
+@declare(found="torch and method")
 def mean(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
     keepdims: Any = None,
@@ -61,6 +64,7 @@ def mean(
     return G.mean(input, dim, keepdim, dtype=dtype, out=out)
 
 
+@declare(found="torch and method")
 def prod(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
     keepdims: Any = None,
@@ -87,6 +91,7 @@ def method_count_nonzero(input: Tensor, *dims: Any, dim: Any = None, axis: Any =
     return G.count_nonzero(input, dim if axis is None else axis)
 
 
+@declare(found="torch and method")
 def nansum(
     input: Tensor,
     dim: Any = None,
@@ -109,6 +114,7 @@ def nansum(
     return G.nansum(input, dim, keepdim, dtype=dtype, out=out)
 
 
+@declare(found="torch and method")
 def nanmean(
     input: Tensor,
     dim: Any = None,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.facts import declare
 from pullback.functions.reductions import _require_differentiable
 from pullback.tensor.arguments import the_dim
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch and method")
 def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Any:
     """The sums of all elements up to each along `dim`."""
     if dim is None:
@@ -22,6 +24,7 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
     return G.cumsum(input, dim, dtype=dtype, out=out)
 
 
+@declare(found="torch and method")
 def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Any:
     """The products of all elements up to each along `dim`."""
     if dim is None:
@@ -33,6 +36,7 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
     return G.cumprod(input, dim, dtype=dtype, out=out)
 
 
+@declare(found="torch and method")
 def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
     """The largest element up to each along `dim`, and its index."""
     if dim is None:
@@ -40,6 +44,7 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
     return named_results("cummax", G.cummax, input, dim, out=out)
 
 
+@declare(found="torch and method")
 def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
     """The smallest element up to each along `dim`, and its index."""
     if dim is None:

@@ -23,6 +23,7 @@ from pullback.tensor.tensor import Tensor, TensorBase
 _masked_fill = overwriting(masked_fill_kernel)
 
 
+@declare(found="torch and method")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy with a value where `mask` is true.
 
@@ -35,7 +36,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return G.masked_fill(input, mask, value)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place version of masked_fill."""
     if overwrite(_masked_fill, input, mask, value):
@@ -43,7 +44,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return in_place(masked_fill, input, mask, value)
 
 
-@declare(complex32=True, bare=True)
+@declare(complex32=True, bare=True, found="torch and method")
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value."""
     if not isinstance(value, TensorBase) and overwrite(write_value, input, value):
@@ -57,12 +58,13 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return G.fill_in_place_tensor_(input, value) if isinstance(value, TensorBase) else G.fill_in_place_(input, value)
 
 
+@declare(found="torch")
 def fill(input: Tensor, value: Any) -> Tensor:
     """One value in the shape of `input`."""
     return G.fill_tensor(input, value) if isinstance(value, TensorBase) else G.fill(input, value)
 
 
-@declare(complex32=True, bare=True)
+@declare(complex32=True, bare=True, found="torch and method")
 def zero_(input: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     if overwrite(write_value, input, 0):
@@ -74,6 +76,7 @@ def zero_(input: Tensor) -> Tensor:
     return G.zero_(input)
 
 
+@declare(found="torch and method")
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
     out: Any = None,
@@ -104,6 +107,7 @@ def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduc
     return result
 
 
+@declare(found="method")
 def scatter_(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -113,6 +117,7 @@ def scatter_(
     return in_place(scatter, input, dim, index, src, value=value, reduce=reduce)
 
 
+@declare(found="torch and method")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with one value at positions of a dimension."""
     if isinstance(value, TensorBase):
@@ -120,11 +125,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return G.index_fill(input, dim, index, value)
 
 
+@declare(found="method")
 def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """In-place version of index_fill."""
     return in_place(index_fill, input, dim, index, value)
 
 
+@declare(found="torch and method")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with `values` written, or added, at the positions that `indices` give."""
     part, positions, dims = _positions_of(input, indices)
@@ -132,6 +139,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return G.index_put(part, positions, dims, values, accumulate)
 
 
+@declare(found="torch and method")
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place version of index_put."""
     part, positions, dims = _positions_of(input, indices)

@@ -21,6 +21,7 @@ from pullback.tensor.return_types import RETURN_TYPES
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
 
 
+@declare(found="torch and method")
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a row for each, or a tensor for each dimension.
 
@@ -36,6 +37,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     return G.nonzero(input, out=out)
 
 
+@declare(found="torch and method")
 @interceptable
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row for each."""
@@ -49,6 +51,7 @@ def argwhere(input: Tensor) -> Tensor:
         "whether out_int32 flag is True, but we got output tensor's dtype {1}"
     ),
     gives="positions",
+    found="torch",
 )
 def searchsorted(
     sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False,
@@ -66,7 +69,7 @@ def searchsorted(
     return made if out is None else write_out("searchsorted", out, made)
 
 
-@declare(gives="positions")
+@declare(gives="positions", found="torch")
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
 ) -> Tensor:
@@ -76,6 +79,7 @@ def bucketize(
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
+@declare(found="torch and method")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -91,6 +95,7 @@ def unique(
     return _chosen(results, return_inverse, return_counts)
 
 
+@declare(found="torch and method")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -105,6 +110,7 @@ def _chosen(results: Any, inverse: bool, counts: bool) -> Any:
     return kept[0] if len(kept) == 1 else tuple(kept)
 
 
+@declare(found="torch and method")
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
@@ -138,7 +144,7 @@ def _without(tensor: Tensor, dim: int) -> Tensor:
 
 
 @interceptable
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", found="torch")
 def isin(
     elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False,
     out: Any = None, element: Any = None, test_element: Any = None,
@@ -155,6 +161,7 @@ def isin(
     return made if out is None else write_out("isin", out, made)
 
 
+@declare(found="torch and method")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights."""
     result = G.bincount(input, weights, minlength)
@@ -163,7 +170,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 @interceptable
-@declare(out_dtype="histogram", returns="hist bin_edges")
+@declare(out_dtype="histogram", returns="hist bin_edges", found="torch and method")
 def histogram(
     input: Tensor,
     bins: Any = 100,
@@ -184,7 +191,7 @@ def histogram(
 
 
 @interceptable
-@declare(returns="hist bin_edges", count_of_values=True)
+@declare(returns="hist bin_edges", count_of_values=True, found="torch")
 def histogramdd(
     input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.creation import full, tensor
+from pullback.facts import declare
 from pullback.functions.rearranging import repeat_interleave
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -14,6 +15,7 @@ from pullback.tensor.tensor import Tensor, wrap_dim
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 
 
+@declare(found="torch")
 @interceptable
 def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,

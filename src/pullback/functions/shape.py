@@ -61,7 +61,7 @@ def _by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, 
     return (named[name],)
 
 
-@declare(complex32=True, bare=True, same_values=True, moves=True)
+@declare(complex32=True, bare=True, same_values=True, moves=True, found="torch and method")
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
@@ -74,6 +74,7 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     return G.reshape(input, wanted)
 
 
+@declare(found="method")
 def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The same memory in another shape or, given a dtype, its bytes read as another type."""
     if "dtype" in named or (len(size) == 1 and isinstance(size[0], (Dtype, type))):
@@ -95,7 +96,7 @@ def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     return result
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of `other`."""
     if type(other) is not Tensor and answers("view_as", "other", other):
@@ -103,6 +104,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return G.view(input, other._array.shape)
 
 
+@declare(found="method")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of `other`."""
     if type(other) is not Tensor and answers("reshape_as", "other", other):
@@ -110,7 +112,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return G.reshape(input, other._array.shape)
 
 
-@declare(asks=True, bare=True, moves=True)
+@declare(asks=True, bare=True, moves=True, found="torch and method")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
     if (process.modes or type(input) is not Tensor) and answers("flatten", "input", input):
@@ -129,11 +131,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return G.reshape(input, (*shape[:first], count, *shape[last + 1 :]))
 
 
+@declare(found="torch and method")
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     return G.reshape(contiguous(input), (-1,)) if input._array.size else G.reshape(input, (0,))
 
 
+@declare(found="torch and method")
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension as several."""
     shape = input._array.shape
@@ -155,6 +159,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return G.view(input, (*shape[:at], *inferred, *shape[at + 1 :]))
 
 
+@declare(found="torch and method")
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """A view with the dimensions in another order."""
     given = sizes(_by_name("permute", "dims", named, dims) if named else dims, "permute", "dims")
@@ -170,12 +175,13 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     return G.permute(input, wrapped)
 
 
+@declare(found="method")
 def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
     """A view with dimensions of size 1 repeated without copying."""
     return G.expand(input, sizes(_by_name("expand", "size", named, size) if named else size, "expand", "size"))
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of `other`, with dimensions of size 1 repeated."""
     if type(other) is not Tensor and answers("expand_as", "other", other):
@@ -183,6 +189,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return G.expand(input, other._array.shape)
 
 
+@declare(found="torch and method")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """A view in the shape `size`, with dimensions of size 1 repeated."""
     return G.expand(input, sizes((size,), "broadcast_to", "size"))
@@ -195,6 +202,7 @@ def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
     )
 
 
+@declare(found="torch and method")
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
     """A view without dimensions of size 1: all of them, or those named."""
     if (process.modes or type(input) is not Tensor) and answers("squeeze", "input", input):
@@ -215,6 +223,7 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
+@declare(found="torch and method")
 def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """A view with a dimension of size 1 inserted."""
     if (process.modes or type(input) is not Tensor) and answers("unsqueeze", "input", input):
@@ -233,16 +242,19 @@ def wrap_new_dim(dim: int, ndim: int) -> int:
     return dim + limit if dim < 0 else dim
 
 
+@declare(found="torch and method")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     return G.transpose(input, axis0, axis1)
 
 
+@declare(found="torch and method")
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions exchanged."""
     return G.transpose(input, dim0, dim1)
 
 
+@declare(found="torch and method")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """A view with dimensions moved to other places, the rest in order."""
     ndim = input._array.ndim
@@ -314,7 +326,7 @@ def tensor_mH(input: Tensor) -> Tensor:
     return _adjoint(input)
 
 
-@declare(masked=True)
+@declare(masked=True, found="torch and method")
 def adjoint(input: Tensor) -> Tensor:
     """A batch of matrices, each transposed and conjugated."""
     if input._array.ndim == 1:
@@ -330,7 +342,7 @@ def _conjugate(input: Tensor) -> Tensor:
     return input.conj() if input._array.dtype.kind in "cW" else input
 
 
-@declare(bare=True, moves=True, structure="elementwise")
+@declare(bare=True, moves=True, structure="elementwise", found="method")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does."""
     order = format_name(memory_format)
@@ -357,6 +369,7 @@ def check_channels_last(input: Tensor, order: str) -> None:
         raise RuntimeError(f"required rank {wanted} tensor to use {order} format")
 
 
+@declare(found="torch and method")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, recorded."""
     order = format_name(memory_format)
@@ -367,7 +380,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return G.contiguous_copy(input, order)
 
 
-@declare(bare=True)
+@declare(bare=True, found="method")
 def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major order (or in that of `memory_format`)."""
     array = input._array
@@ -382,7 +395,7 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
     return bool(array.flags.c_contiguous)
 
 
-@declare(complex32=True, bare=True)
+@declare(complex32=True, bare=True, found="method")
 def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: Any = None) -> Tensor:
     """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
     src = src if other is None else other
@@ -429,17 +442,19 @@ def _check_expandable(src: Tensor, input: Tensor) -> None:
         raise RuntimeError(misfit)
 
 
-@declare(complex32=True, without_gradient=True, moves=True, structure="elementwise")
+@declare(complex32=True, without_gradient=True, moves=True, structure="elementwise", found="torch")
 def detach(input: Tensor) -> Tensor:
     """An alias without history."""
     return input.detach()
 
 
+@declare(found="torch")
 def detach_copy(input: Tensor) -> Tensor:
     """A copy without history."""
     return G.clone(input.detach())
 
 
+@declare(found="torch and method")
 def slice_inverse(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -449,6 +464,7 @@ def slice_inverse(
     return as_strided(input, src.size(), src.stride(), src.storage_offset())
 
 
+@declare(found="torch and method")
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's storage with the given geometry, in elements."""
     return G.as_strided(
@@ -461,16 +477,19 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     )
 
 
+@declare(found="torch")
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(input._array.size)
 
 
+@declare(found="torch")
 def is_tensor(obj: Any) -> bool:
     """Whether `obj` is a tensor."""
     return isinstance(obj, Tensor)
 
 
+@declare(found="method")
 def sum_to_size(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The sum over the dimensions along which a tensor of `size` would be broadcast to this one."""
     wanted = sizes(_by_name("sum_to_size", "size", named, size) if named else size, "sum_to_size", "size")

@@ -21,7 +21,7 @@ from pullback.tensor.tensor import Tensor
 
 
 @taken_whole
-@declare(autocast="float32", written_in="functional")
+@declare(autocast="float32", written_in="functional", found="torch and method")
 def stft(
     input: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True,
     pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
@@ -116,7 +116,7 @@ def _rectangle(signal: Any, size: int) -> Tensor:
     return ones(size, dtype=from_numpy_dtype(real_of(signal._array.dtype)), device=signal.device)
 
 
-@declare(written_in="functional")
+@declare(written_in="functional", found="torch and method")
 def istft(
     input: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True,
     normalized: bool = False, onesided: Any = None, length: Any = None, return_complex: bool = False,

@@ -15,6 +15,7 @@ from pullback.tensor.arguments import the_dim
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch and method")
 def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """Exponentials along `dim`, divided by their sum.
 
@@ -27,6 +28,7 @@ def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = Non
     return G.softmax(input if dtype is None else to(input, dtype), dim, out=out)
 
 
+@declare(found="torch and method")
 def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """The logarithm of softmax along `dim`."""
     if dim is None:
@@ -59,6 +61,7 @@ def _chosen_dim(name: str, input: Tensor, dim: Any, stacklevel: int) -> Any:
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
+@declare(found="torch and method")
 def logsumexp(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:

@@ -55,6 +55,7 @@ def _require_native(kernel: str, A: Tensor) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_name(A._array.dtype)}'")
 
 
+@declare(found="torch and method")
 def triangular_solve(
     input: Tensor,
     A: Tensor,
@@ -87,7 +88,7 @@ def linalg_lstsq(
     return named_results("linalg_lstsq", G.linalg_lstsq, A, B, rcond, driver=driver, out=out)
 
 
-@declare(autocast="float32")
+@declare(autocast="float32", found="torch and method")
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """X of AX = `input` from the LU factorization of A, under the older name."""
     return G.linalg_lu_solve(LU_data, LU_pivots, input, out=out)

@@ -10,6 +10,7 @@ from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor
 
 
+@declare(found="torch and method")
 def sort(
     input: Tensor,
     dim: int = -1,
@@ -31,6 +32,7 @@ def sort(
     return named_results("sort", G.sort_stable, input, stable, dim, descending, out=out)
 
 
+@declare(found="torch and method")
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: Any = None
 ) -> Tensor:
@@ -39,12 +41,14 @@ def argsort(
     return G.argsort(input, dim, descending)
 
 
+@declare(found="torch and method")
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """The elements in order along the first dimension."""
     values: Tensor = G.sort(input, 0)[0]
     return values if out is None else G.clone(values, out=out)
 
 
+@declare(found="torch and method")
 def topk(
     input: Tensor,
     k: int,
@@ -60,6 +64,7 @@ def topk(
     return named_results("topk", G.topk, input, k, dim, largest, sorted, out=out)
 
 
+@declare(found="torch and method")
 def kthvalue(
     input: Tensor,
     k: int,
@@ -76,7 +81,7 @@ def kthvalue(
     return named_results("kthvalue", G.kthvalue, input, k, dim, keepdim, out=out)
 
 
-@declare(returns="values indices")
+@declare(returns="values indices", found="torch and method")
 def median(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
@@ -88,7 +93,7 @@ def median(
     return named_results("median", G.median_dim, input, dim, keepdim, out=out)
 
 
-@declare(returns="values indices")
+@declare(returns="values indices", found="torch and method")
 def nanmedian(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
@@ -100,6 +105,7 @@ def nanmedian(
     return named_results("nanmedian", G.nanmedian_dim, input, dim, keepdim, out=out)
 
 
+@declare(found="torch and method")
 def mode(
     input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:

@@ -7,11 +7,13 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
+from pullback.facts import declare
 from pullback.functions.sparse_algebra import sparse_of, sparse_product, to_sparse, values_of
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
+@declare(found="torch")
 def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
     """A tensor of `values` at `indices`, zero elsewhere.
 
@@ -33,6 +35,7 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: An
     return sparse.detach().requires_grad_() if options.get("requires_grad") else sparse
 
 
+@declare(found="torch")
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse matrix and a dense one."""
     is_sparse = isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor)
@@ -42,6 +45,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
 dsmm = spmm
 
 
+@declare(found="torch")
 def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
     """As `spmm`; the result has the rows in which the sparse matrix has values, each as one value.
 
@@ -56,14 +60,16 @@ def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
     return sparse_of(rows, sums, (array.shape[0], mat2.shape[1]), True)
 
 
+@declare(found="torch and method")
 def sspaddmm(input: SparseTensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """`beta * input + alpha * (mat1 @ mat2)` as a sparse matrix; its indices may repeat."""
     return input * beta + to_sparse(spmm(mat1, mat2) * alpha)
 
 
-saddmm = sspaddmm
+saddmm = declare(found="torch")(sspaddmm)
 
 
+@declare(found="torch and method")
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """As `spmm`, with a sparse result."""
     return to_sparse(spmm(input, mat))

@@ -12,6 +12,7 @@ import pullback.generated as G
 from pullback import functions
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
+from pullback.facts import declare
 from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import (
@@ -100,6 +101,7 @@ def sparse_to_dense(input: SparseTensor, dtype: Any = None, **options: Any) -> T
     return dense if dtype is None else dense.to(dtype)
 
 
+@declare(found="method")
 def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Any = None, **options: Any) -> SparseTensor:
     """The tensor's values that are not zero, with their indices in the leading `sparse_dim` dimensions.
 
@@ -125,11 +127,13 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Any = Non
 _COMPRESSED: dict[str, type[CompressedTensor]] = {"sparse_csr": SparseCsrTensor, "sparse_csc": SparseCscTensor}
 
 
+@declare(found="method")
 def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> SparseCsrTensor:
     """A matrix as rows of columns and values."""
     return _compress(input, SparseCsrTensor)
 
 
+@declare(found="method")
 def to_sparse_csc(input: Tensor, dense_dim: int | None = None) -> SparseCscTensor:
     """A matrix as columns of rows and values.
 
@@ -158,6 +162,7 @@ def _compress(input: Tensor, kind: type[CompressedTensor]) -> Any:
     return matrix
 
 
+@declare(found="method")
 def to_sparse_coo(input: Tensor) -> SparseTensor:
     """The tensor in coordinate format."""
     if not isinstance(input, CompressedTensor):
@@ -166,6 +171,7 @@ def to_sparse_coo(input: Tensor) -> SparseTensor:
     return sparse_of(input._sparse.indices, values_of(input), input._sparse.shape, in_order)
 
 
+@declare(found="torch")
 def sparse_csr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any
 ) -> SparseCsrTensor:
@@ -179,6 +185,7 @@ def sparse_csr_tensor(
     return _compressed_of(SparseCsrTensor, crow_indices, col_indices, values, size, options)
 
 
+@declare(found="torch")
 def sparse_csc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
 ) -> SparseCscTensor:
@@ -192,6 +199,7 @@ def sparse_csc_tensor(
     return _compressed_of(SparseCscTensor, ccol_indices, row_indices, values, size, options)
 
 
+@declare(found="torch")
 def sparse_compressed_tensor(
     compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, layout: Any = None, **options: Any
 ) -> Any:
@@ -217,6 +225,7 @@ def _compressed_of(
     return matrix.detach().requires_grad_() if options.get("requires_grad") else matrix
 
 
+@declare(found="method")
 def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     """The elements of a dense tensor at the indices of a sparse one."""
     return with_values(mask, input[tuple(new_tensor(row) for row in mask._sparse.indices)])

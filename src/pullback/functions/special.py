@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import result_dtype, scalar_type_name
+from pullback.facts import declare
 from pullback.functions.view_copies import apart
 from pullback.graph.in_place import in_place
 from pullback.tensor.arguments import number_beside
@@ -30,11 +31,13 @@ def _float_beside(value: Any, other: Any) -> Any:
     return number_beside(value, other)
 
 
+@declare(found="torch and method")
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     """Compute input * log(other), and 0 where input is 0 unless other is nan."""
     return _pair(G.xlogy, input, other, out, "XlogyBackward")
 
 
+@declare(found="torch and method")
 def xlogy_(input: Tensor, other: Any) -> Any:
     """In-place version of xlogy."""
     return in_place(xlogy, input, other)
@@ -50,12 +53,14 @@ def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     return _pair(G.zeta, input, other, out, "SpecialZetaBackward")
 
 
+@declare(found="torch and method")
 def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """Compute the lower regularised incomplete gamma function."""
     _refuse_integers("igamma_cpu", input, other)
     return G.igamma(input, other, out=out)
 
 
+@declare(found="torch and method")
 def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """Compute the upper regularised incomplete gamma function."""
     _refuse_integers("igammac_cpu", input, other)
@@ -75,6 +80,7 @@ def method_polygamma(input: Tensor, n: int) -> Any:
     return G.polygamma(n, input)
 
 
+@declare(found="method")
 def polygamma_(input: Tensor, n: int) -> Any:
     """In-place version of polygamma."""
     return in_place(method_polygamma, input, n)

@@ -9,11 +9,13 @@ import pullback.functions as P
 import pullback.generated as G
 from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import scalar_type_name
+from pullback.facts import declare
 from pullback.modes.interception import interceptable
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 
 
+@declare(found="torch and method")
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     out: Any = None, axis: Any = None, keepdims: Any = None,
@@ -27,6 +29,7 @@ def var(
     return _call(G.var, "var", input, dim, unbiased, keepdim, correction, axis, keepdims, out)
 
 
+@declare(found="torch and method")
 def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     out: Any = None, axis: Any = None, keepdims: Any = None,
@@ -35,6 +38,7 @@ def std(
     return _call(G.std, "std", input, dim, unbiased, keepdim, correction, axis, keepdims, out)
 
 
+@declare(found="torch")
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, keepdims: Any = None,
@@ -43,6 +47,7 @@ def var_mean(
     return _call(G.var_mean, "var_mean", input, dim, unbiased, keepdim, correction, axis, keepdims, None)
 
 
+@declare(found="torch")
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, keepdims: Any = None,
@@ -87,6 +92,7 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: float) -> N
         )
 
 
+@declare(found="torch and method")
 @interceptable
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Any:
     """The covariances of the rows of `input`, whose columns are observations with frequencies and weights."""
@@ -150,6 +156,7 @@ def _observation_weights(rows: Any, fweights: Any, aweights: Any) -> Any:
     return weights
 
 
+@declare(found="torch and method")
 def corrcoef(input: Tensor) -> Any:
     """The correlation coefficients of the rows of `input`."""
     if input.ndim > 2:

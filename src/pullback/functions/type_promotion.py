@@ -8,9 +8,11 @@ from pullback.backend.dtype import can_cast as _can_cast
 from pullback.backend.dtype import dtype, from_numpy_dtype, promote_dtypes, result_dtype
 from pullback.backend.naming import display_namespace
 from pullback.errors import wrong_type
+from pullback.facts import declare
 from pullback.tensor.tensor import TensorBase
 
 
+@declare(found="torch")
 def result_type(
     tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None, scalar: Any = None,
     scalar1: Any = None, scalar2: Any = None,
@@ -28,12 +30,14 @@ def result_type(
     return from_numpy_dtype(result_dtype([t._array if isinstance(t, TensorBase) else t for t in given]))
 
 
+@declare(found="torch")
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both convert to without losing their category."""
     _check_dtypes("promote_types", type1=type1, type2=type2)
     return from_numpy_dtype(promote_dtypes(type1.numpy_dtype, type2.numpy_dtype))
 
 
+@declare(found="torch")
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a result of one dtype may be written into a tensor of another."""
     _check_dtypes("can_cast", from_=from_, to=to)

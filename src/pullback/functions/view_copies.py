@@ -69,7 +69,7 @@ def _sliced(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, ste
     return G.slice_view(input, dim, first, max(first, last), step)
 
 
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", found="torch")
 def view_copy(input: Tensor, *size: Any, out: Any = None, **named: Any) -> Tensor:
     """A copy in another shape, whether a view could have it or not; given a dtype, of the bytes read as that."""
     if "dtype" in named or (size and isinstance(size[0], (Dtype, type))):
@@ -78,27 +78,47 @@ def view_copy(input: Tensor, *size: Any, out: Any = None, **named: Any) -> Tenso
 
 
 _VIEW = "ViewBackward0_copy"
-expand_copy = _copy_function("expand_copy", lambda x, size, implicit=False: G.expand(x, size), "A copy, expanded.")
-permute_copy = _copy_function("permute_copy", permute, "A copy with the dimensions in another order.")
-alias_copy = _copy_function("alias_copy", lambda x: G.alias(x), "A copy.")
-slice_copy = _copy_function("slice_copy", _sliced, "A copy of part of a dimension.")
-unfold_copy = _copy_function("unfold_copy", lambda *a, **k: G.unfold(*a, **k), "A copy of all slices of one size.")
-select_copy = _copy_function("select_copy", lambda *a, **k: G.select(*a, **k), "A copy at one position of a dimension.")
-as_strided_copy = _copy_function("as_strided_copy", as_strided, "A copy of a strided window of the storage.")
-diagonal_copy = _copy_function("diagonal_copy", lambda *a, **k: G.diagonal(*a, **k), "A copy of a diagonal.")
-transpose_copy = _copy_function("transpose_copy", lambda *a, **k: G.transpose(*a, **k), "A transposed copy.")
-t_copy = _copy_function("t_copy", lambda x: G.t(x), "A transposed copy of a matrix.")
-squeeze_copy = _copy_function("squeeze_copy", squeeze, "A copy without dimensions of size 1.")
-unsqueeze_copy = _copy_function("unsqueeze_copy", unsqueeze, "A copy with a dimension of size 1 inserted.")
-view_as_real_copy = _copy_function("view_as_real_copy", lambda x: G.view_as_real(x), "Complex elements as pairs.")
-view_as_complex_copy = _copy_function(
-    "view_as_complex_copy", lambda x: G.view_as_complex(x), "Pairs as complex elements."
+expand_copy = declare(found="torch")(
+    _copy_function("expand_copy", lambda x, size, implicit=False: G.expand(x, size), "A copy, expanded.")
+)
+permute_copy = declare(found="torch")(
+    _copy_function("permute_copy", permute, "A copy with the dimensions in another order.")
+)
+alias_copy = declare(found="torch")(_copy_function("alias_copy", lambda x: G.alias(x), "A copy."))
+slice_copy = declare(found="torch")(_copy_function("slice_copy", _sliced, "A copy of part of a dimension."))
+unfold_copy = declare(found="torch")(
+    _copy_function("unfold_copy", lambda *a, **k: G.unfold(*a, **k), "A copy of all slices of one size.")
+)
+select_copy = declare(found="torch")(
+    _copy_function("select_copy", lambda *a, **k: G.select(*a, **k), "A copy at one position of a dimension.")
+)
+as_strided_copy = declare(found="torch")(
+    _copy_function("as_strided_copy", as_strided, "A copy of a strided window of the storage.")
+)
+diagonal_copy = declare(found="torch")(
+    _copy_function("diagonal_copy", lambda *a, **k: G.diagonal(*a, **k), "A copy of a diagonal.")
+)
+transpose_copy = declare(found="torch")(
+    _copy_function("transpose_copy", lambda *a, **k: G.transpose(*a, **k), "A transposed copy.")
+)
+t_copy = declare(found="torch")(_copy_function("t_copy", lambda x: G.t(x), "A transposed copy of a matrix."))
+squeeze_copy = declare(found="torch")(_copy_function("squeeze_copy", squeeze, "A copy without dimensions of size 1."))
+unsqueeze_copy = declare(found="torch")(
+    _copy_function("unsqueeze_copy", unsqueeze, "A copy with a dimension of size 1 inserted.")
+)
+view_as_real_copy = declare(found="torch")(
+    _copy_function("view_as_real_copy", lambda x: G.view_as_real(x), "Complex elements as pairs.")
+)
+view_as_complex_copy = declare(found="torch")(
+    _copy_function("view_as_complex_copy", lambda x: G.view_as_complex(x), "Pairs as complex elements.")
 )
 
 
 @interceptable
 @declare(
-    out_dtype="Expected self.dtype() == output.dtype() to be true, but got false: {0} and {1}", out_resized="silently"
+    out_dtype="Expected self.dtype() == output.dtype() to be true, but got false: {0} and {1}",
+    out_resized="silently",
+    found="torch and method",
 )
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
     """A copy of `length` positions of a dimension, from `start` on."""
@@ -128,17 +148,19 @@ def _copies(views: Any, out: Any = None) -> tuple[Tensor, ...] | None:
     return None
 
 
+@declare(found="torch")
 def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> Any:
     """A copy of each slice along a dimension."""
     return _copies(G.unbind(input, dim), out)
 
 
-@declare(out_dtype="c_types")
+@declare(out_dtype="c_types", found="torch")
 def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of one size along a dimension."""
     return _copies(split(input, split_size, dim), out)
 
 
+@declare(found="torch")
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the given sizes along a dimension."""
     return _copies(split_with_sizes(input, split_sizes, dim), out)
@@ -158,16 +180,19 @@ def apart(view: Tensor, name: str) -> Tensor:
     return _off_view(view, view._array, _renamed_node(view, name))
 
 
+@declare(found="torch and method")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """As `split`, for callers that will modify the parts."""
     return _unsafe(split(input, as_int(split_size), dim))
 
 
+@declare(found="torch and method")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """As `split_with_sizes`, for callers that will modify the parts."""
     return _unsafe(split_with_sizes(input, split_sizes, dim))
 
 
+@declare(found="torch and method")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """As `chunk`, for callers that will modify the parts."""
     return _unsafe(chunk(input, chunks, dim))
@@ -203,6 +228,7 @@ def _set_view_edge(input: Tensor, edge: Any, function: Callable[[Tensor], Tensor
         info.replay = lambda base: function(replay(base))
 
 
+@declare(found="method")
 def t_(input: Tensor) -> Tensor:
     """Transpose this matrix in place."""
     if input._array.ndim > 2:
@@ -212,21 +238,25 @@ def t_(input: Tensor) -> Tensor:
     return _view_in_place("TBackward1", G.t, input)
 
 
+@declare(found="method")
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor in place."""
     return _view_in_place("TransposeBackward1", G.transpose, input, dim0, dim1)
 
 
+@declare(found="method")
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two dimensions of this tensor in place."""
     return transpose_(input, axis0, axis1)
 
 
+@declare(found="method")
 def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor in place."""
     return transpose_(input, dim0, dim1)
 
 
+@declare(found="method")
 def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size 1 of this tensor in place."""
     name = (
@@ -239,11 +269,13 @@ def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     return _view_in_place(name, squeeze, input, dim)
 
 
+@declare(found="method")
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1 into this tensor in place."""
     return _view_in_place("UnsqueezeBackward1", unsqueeze, input, dim)
 
 
+@declare(found="torch and method")
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Give this tensor another geometry on its storage, in place."""
     return _view_in_place("AsStridedBackward1", as_strided, input, size, stride, storage_offset)

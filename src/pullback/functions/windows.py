@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.backend.dtype import default_float, from_numpy_dtype, is_float_or_complex
 from pullback.creation.options import dtype_option, finish
+from pullback.facts import declare
 from pullback.kernels.windows_signal import bartlett_window_values, general_cosine_window, kaiser_window_values
 from pullback.tensor.arguments import as_int, plain_number
 from pullback.tensor.tensor import Tensor
@@ -24,6 +25,7 @@ def _window(name: str, size: int, options: dict[str, Any], make: Callable[[Any],
     return finish(name, make(dtype), options)
 
 
+@declare(found="torch")
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A raised cosine that reaches zero.
 
@@ -37,6 +39,7 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
     )
 
 
+@declare(found="torch")
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Tensor:
@@ -48,6 +51,7 @@ def hamming_window(
     )  # fmt: skip
 
 
+@declare(found="torch")
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A sum of two cosines: 0.42 - 0.5 cos(x) + 0.08 cos(2x)."""
     window_length = as_int(window_length)
@@ -57,6 +61,7 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
     )  # fmt: skip
 
 
+@declare(found="torch")
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A triangle that reaches zero at both ends."""
     window_length = as_int(window_length)
@@ -65,6 +70,7 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
     )
 
 
+@declare(found="torch")
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """A window from a Bessel function, narrower for larger `beta`."""
     window_length = as_int(window_length)

@@ -15,7 +15,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import float32, float64, int8, int32, int64, qint8, qint32, quint8, scalar_type_name, uint8
 from pullback.backend.naming import display_namespace
 from pullback.creation import as_tensor, tensor
-from pullback.facts import fact_of
+from pullback.facts import declare, fact_of
 from pullback.graph.history import refuse_history
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.overrides.operation_handlers import Handlers, compares, moves
@@ -260,6 +260,7 @@ def _integers(numbers: Tensor, scale: Any, zero_point: Any, axis: int | None, ki
     return functions.clamp(rounded, low, high).to(STORED[kind])
 
 
+@declare(found="torch")
 def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Dtype) -> Any:
     """Integers that stand for the numbers of `input`: round(x / scale) + zero_point; of a list, one tensor each.
 
@@ -277,6 +278,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Dtype) -
     return _quantized(_integers(input, scale, zero_point, None, dtype), scale, zero_point, None, dtype)
 
 
+@declare(found="torch")
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Dtype, reduce_range: bool) -> QuantizedTensor:
     """As `quantize_per_tensor`, with the scale and zero point that cover the range of `input`."""
     low, high = LIMITS[dtype]
@@ -288,6 +290,7 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: Dtype, reduce_range: bool)
     return quantize_per_tensor(input, scale, zero_point, dtype)
 
 
+@declare(found="torch")
 def quantize_per_channel(
     input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Dtype
 ) -> QuantizedTensor:
@@ -317,6 +320,7 @@ class _FakeQuantization(Function):
         return grad_output * inside, None, None, None, None
 
 
+@declare(found="torch")
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
 ) -> Tensor:
@@ -334,6 +338,7 @@ def fake_quantize_per_tensor_affine(
     return result
 
 
+@declare(found="torch")
 def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
