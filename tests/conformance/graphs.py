@@ -1,7 +1,8 @@
-"""Compare the graphs that operations record: `python -m tests.conformance.graphs [operation ...]`.
+"""Compare the graphs that operations record: `python -m tests.conformance.graphs [--second] [operation ...]`.
 
 Every tensor of real or complex numbers of a sample requires grad. The trees behind the results must be PyTorch's: names of
-nodes, their `next_functions`, the numbers of outputs they lead to, and the names of what they saved (`_saved_...`).
+nodes, their `next_functions`, the numbers of outputs they lead to, and the names of what they saved (`_saved_...`). With
+`--second` the trees are those of the gradients, recorded with `create_graph=True`.
 """
 
 from __future__ import annotations
@@ -53,14 +54,27 @@ def walk(roots: list[Any]) -> list[str]:
     return lines
 
 
-def recorded(side: Side) -> list[str]:
-    """The graph that one side records for a sample."""
+def recorded(side: Side, second: bool = False) -> list[str]:
+    """The graph that one side records for a sample, or for its gradients."""
     made = {id(t): _requiring(t) for t in side.tensors}
     side.arguments, side.options = _replace(side.arguments, made), _replace(side.options, made)
     results = tensors_in(side.call())
+    if second:
+        results = _gradients(side, results, list(made.values()))
     pattern = "".join("g" if t.requires_grad else "-" for t in results)
     roots = [(t.grad_fn, t.output_nr) for t in results if t.grad_fn is not None]
     return [pattern, *walk(roots)]
+
+
+def _gradients(side: Side, results: list[Any], inputs: list[Any]) -> list[Any]:
+    """The recorded gradients of the inputs that results lead to; those of the results are leaves."""
+    outputs = [t for t in results if t.requires_grad]
+    wanted = [t for t in inputs if t.requires_grad]
+    if not outputs or not wanted:
+        raise Inapplicable("nothing to differentiate")
+    grads = [side.package.ones_like(t).requires_grad_() for t in outputs]
+    found = side.package.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True)
+    return [t for t in found if t is not None]
 
 
 def _requiring(tensor: Any) -> Any:
@@ -80,14 +94,16 @@ def _bare(lines: list[str]) -> list[str]:
     return [line.partition("]")[0] for line in lines]
 
 
-def compare_sample(entry: Entry, ours: Callable[..., Any], sample: Sample) -> tuple[str, str] | None:
+def compare_sample(
+    entry: Entry, ours: Callable[..., Any], sample: Sample, second: bool = False
+) -> tuple[str, str] | None:
     """How the graphs of one sample differ: in their nodes ("differ"), or only in what these saved ("saved")."""
     their_side, our_side = both(entry, ours, sample)
     if sum(t.numel() for t in their_side.tensors) > LARGEST:
         raise Inapplicable("too much")
-    expected = theirs_or_inapplicable(lambda: recorded(their_side))
+    expected = theirs_or_inapplicable(lambda: recorded(their_side, second))
     try:
-        actual = recorded(our_side)
+        actual = recorded(our_side, second)
     except Exception as error:
         return "differ", f"{type(error).__name__}: {str(error)[:150]}"
     if words := unlike(_bare(expected), _bare(actual)):
@@ -96,14 +112,16 @@ def compare_sample(entry: Entry, ours: Callable[..., Any], sample: Sample) -> tu
     return ("saved", words) if words else None
 
 
-def compare_graphs(entry: Entry, plant: Callable[[Any], Any] = lambda form: form) -> tuple[int, list[Difference]]:
+def compare_graphs(
+    entry: Entry, plant: Callable[[Any], Any] = lambda form: form, second: bool = False
+) -> tuple[int, list[Difference]]:
     """How many samples of an entry were recorded, and how the graphs differ; `plant` changes our side."""
     made, differences = 0, []
     for sample in choose(list(entry.samples(torch.float64, False))[:200], SAMPLES):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found = compare_sample(entry, plant(entry.ours()), sample)
+                found = compare_sample(entry, plant(entry.ours()), sample, second)
             except Inapplicable:
                 continue
         made += 1
@@ -115,22 +133,24 @@ def compare_graphs(entry: Entry, plant: Callable[[Any], Any] = lambda form: form
     return made, differences
 
 
-def compare_entry(index: int) -> tuple[int, list[Difference]]:
+def compare_entry(index: int, second: bool) -> tuple[int, list[Difference]]:
     """The same for a place in the database."""
     torch.set_num_threads(1)
-    return compare_graphs(database()[index])
+    return compare_graphs(database()[index], second=second)
 
 
 def main(names: list[str]) -> int:
     """Compare the operations named, or all of them."""
     from .processes import compare_each
 
+    second = "--second" in names
+    names = [name for name in names if name != "--second"]
     chosen = [
         (i, entry.name)
         for i, entry in enumerate(database())
         if ((entry.name, "graphs") not in NOT_COMPARED and not names) or entry.name in names
     ]
-    return compare_each(chosen, compare_entry, (), ("differ", "saved"), SECONDS)
+    return compare_each(chosen, compare_entry, (second,), ("differ", "saved"), SECONDS)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback
+from pullback.nn.utils import rnn
 from tests.derivatives.sampling import Maker, Sample, normal
 
 
@@ -42,6 +43,16 @@ SAMPLES = [
     Sample(
         "rnn_relu", lambda x, h, *w: pullback.rnn_relu(x, h, w, True, 1, 0.0, False, False, False),
         (normal(3, 2, 3), normal(1, 2, 2), *_weights(1)),
+    ),
+    Sample("pack_padded_sequence", lambda x: rnn.pack_padded_sequence(x, [3, 1]).data, (normal(3, 2, 2),)),
+    Sample(
+        "pack_padded_sequence batch_first",
+        lambda x: rnn.pack_padded_sequence(x, [1, 3], batch_first=True, enforce_sorted=False).data, (normal(2, 3, 2),),
+    ),
+    Sample(
+        "pad_packed_sequence",
+        lambda x: rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [3, 1]), total_length=4, padding_value=2)[0],
+        (normal(3, 2, 2),),
     ),
     Sample(
         "lstm_cell", lambda x, h, c, *w: pullback.lstm_cell(x, (h, c), *w),

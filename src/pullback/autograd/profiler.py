@@ -164,7 +164,7 @@ class profile(NodeObserver):
             self.end(event)
         first = result[0] if isinstance(result, tuple) and result else result
         if isinstance(first, Tensor) and first._edge is not None:
-            event.sequence_nr = first._edge[0].sequence_nr
+            event.sequence_nr = first._edge[0]._sequence_nr()
             self._forward.setdefault(event.sequence_nr, event)
         if self.with_flops:
             event.flops = count_flops(name, args, result)
@@ -172,9 +172,9 @@ class profile(NodeObserver):
 
     def observe(self, node: Any, grads: Any, edges: Any, run: Callable[[], Any]) -> Any:
         """Run a node of backward inside of its two events, as PyTorch names them."""
-        outer = self.begin(f"autograd::engine::evaluate_function: {node.name()}", node.sequence_nr)
-        inner = self.begin(node.name(), node.sequence_nr)
-        origin = self._forward.get(node.sequence_nr)
+        outer = self.begin(f"autograd::engine::evaluate_function: {node.name()}", node._sequence_nr())
+        inner = self.begin(node.name(), node._sequence_nr())
+        origin = self._forward.get(node._sequence_nr())
         for event in (outer, inner):
             if origin is not None:
                 event.source, event.module, event.stack = origin.source, origin.module, origin.stack

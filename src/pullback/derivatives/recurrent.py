@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.rules import F, Pullback, Tensor, general, wrt
+from pullback.rules import F, Pullback, Tensor, general, tangent, wrt
 
 
 @general(
@@ -29,7 +29,9 @@ def lstm_layer(
 
 @general(
     node="StackBackward0", outputs=("output", "hidden", "gates", "recurrent_n", "hidden_before"),
-    differentiable=(True, True, False, False, False), out=False,autocast="stepwise", profiled="gru"
+    differentiable=(True, True, False, False, False), out=False,
+    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0"), autocast="stepwise", profiled="gru",
+    fused="gru_node",
 )  # fmt: skip
 def gru_layer(
     grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,
@@ -48,7 +50,9 @@ def gru_layer(
     outputs=("output", "hidden", "hidden_before"),
     differentiable=(True, True, False),
     out=False,
+    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0"),
     autocast="stepwise",
+    fused="rnn_node",
 )
 def rnn_layer(
     grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,
@@ -60,3 +64,18 @@ def rnn_layer(
         output, hidden_before,
     )  # fmt: skip
     return wrt(input=parts[0], h0=parts[1], weight_ih=parts[2], weight_hh=parts[3], bias_ih=parts[4], bias_hh=parts[5])
+
+
+@general(
+    outputs=("data", "batch_sizes"), differentiable=(True, False), out=False, shows="batch_first",
+    aten="_pack_padded_sequence(input, lengths, batch_first)",
+)  # fmt: skip
+def pack_padded_sequence(
+    grad: Tensor, input: Tensor, lengths: Tensor, batch_first: bool, *, batch_sizes: Tensor
+) -> Pullback:
+    return wrt(input=F.pack_padded_sequence_back(grad, input.shape, batch_sizes, batch_first))
+
+
+@tangent
+def pack_padded_sequence_tangent(input_tangent: Tensor, lengths: Tensor, batch_first: bool) -> Tensor:
+    return F.pack_padded_sequence(input_tangent, lengths, batch_first)

@@ -117,6 +117,7 @@ class Engine:
         task.count_dependencies([root])
         if process.changed and is_backward_dispatched(task.dependencies):
             task.moves_tensors = True
+            task.expand_layers(root)
         if not task.moves_tensors:
             root.grads = tuple([g._array for g in grads])
         if not accumulate:

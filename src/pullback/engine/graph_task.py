@@ -86,29 +86,34 @@ class GraphTask:
                 else:
                     dependencies[following] = known + 1
 
+    def expand_layers(self, root: Node) -> None:
+        """Let fused nodes expand where their steps will be seen. See Note [Fused nodes]."""
+        while layers := [
+            node for node in self.dependencies if node.fused and (node.extra is None or not node.extra.outer)
+        ]:
+            for node in layers:
+                node._expand()
+            self.dependencies.clear()
+            self.count_dependencies([root])
+
     def count_steps(self, node: Node) -> None:
         """Count the steps of a fused node that expanded after this pass had begun. See Note [Fused nodes]."""
         assert node.extra is not None
         dependencies = self.dependencies
         if all(edge is None or edge[0] in dependencies for edge in node.next_edges):
             return
-        steps: list[Node] = []
         stack: list[Node] = [node]
         while stack:
             for edge in stack.pop().next_edges:
                 if edge is not None and edge[0] not in dependencies:
                     stack.append(edge[0])
-                    steps.append(edge[0])
                 if edge is not None:
                     dependencies[edge[0]] = dependencies.get(edge[0], 0) + 1
         for edge in node.extra.fused_edges:
             if edge is not None:
                 dependencies[edge[0]] -= 1
         if self.exec_info is not None:
-            for step in reversed(steps):
-                if any(edge is not None and edge[0] in self.exec_info for edge in step.next_edges):
-                    self.exec_info[step] = ExecInfo()
-                    self.exec_info[step].needed = True
+            self._mark_senders(node, self.exec_info)
 
     def edges_of_steps(self, node: Node, edges: Edges) -> Edges:
         """The edges along which a node sends: those of its steps, where it is fused and was looked at meanwhile."""
@@ -177,7 +182,11 @@ class GraphTask:
         for node in wanted:
             info.setdefault(node, ExecInfo()).needed = True
         self.captured = [None] * len(captures)
-        # A node is needed if one of its next nodes is captured or needed: from the targets back to the root.
+        self._mark_senders(root, info)
+        self.exec_info = info
+
+    def _mark_senders(self, root: Node, info: dict[Node, ExecInfo]) -> None:
+        """Mark the nodes below `root` one of whose next nodes is captured or needed: from the targets back to the root."""
         senders = self._senders(root)
         pending: list[Node] = list(info)
         while pending:
@@ -188,7 +197,6 @@ class GraphTask:
                 if not use.needed:
                     use.needed = True
                     pending.append(node)
-        self.exec_info = info
 
     def _senders(self, root: Node) -> dict[Node, list[Node]]:
         """For every node below `root`, the nodes that send it gradients."""

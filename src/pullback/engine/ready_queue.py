@@ -3,9 +3,8 @@
 # Note [Queue order]
 Higher sequence numbers (later operations) come first. AccumulateGrad nodes all have the highest one: those that are ready
 together run in the order in which a binary heap gives equals back, which is the order that hooks on leaves have in PyTorch.
-Equal numbers have only the steps of one fused node (Note [Fused nodes]): of these the one that was ready last comes first,
-as the last operand's steps were recorded last. One queue serves one graph task: a re-entrant backward runs to its end
-inside the outer node, so deeper tasks come first by Python's own call stack.
+Of equal numbers, which threads may have recorded, the one that was ready last comes first. One queue serves one graph
+task: a re-entrant backward runs to its end inside the outer node, so deeper tasks come first by Python's own call stack.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class ReadyQueue:
     __slots__ = ("count", "heap", "leaves")
 
     def __init__(self) -> None:
-        self.heap: list[tuple[int, int, Node, list[Any], list[int]]] = []
+        self.heap: list[tuple[float, int, Node, list[Any], list[int]]] = []
         self.leaves: list[NodeTask] = []
         self.count = 0
 

@@ -80,46 +80,83 @@ def unrolled(
     kind: str, input: Any, states: Sequence[Any], weights: Sequence[Any], batch_sizes: Any, reverse: bool
 ) -> tuple[Any, ...]:
     """Outputs and final states of a layer, step by step; `weights` are those of a cell and an optional projection."""
-    sizes = (input.shape[1],) * input.shape[0] if batch_sizes is None else batch_sizes
-    rows = F.reshape(input, (-1, input.shape[-1]))
-    starts = [sum(sizes[:t]) for t in range(len(sizes))]
-    order = range(len(sizes))
-    outputs: list[Any] = [None] * len(sizes)
-    current = tuple(states)
-    for t in reversed(order) if reverse else order:
-        part = F.slice_view(rows, 0, starts[t], starts[t] + sizes[t], 1)
-        active = tuple([F.slice_view(s, 0, 0, sizes[t], 1) for s in current])
-        stepped = F.cell_step(kind, part, active, weights)
-        outputs[t] = stepped[0]
-        current = tuple([F.with_first_rows(s, new) for s, new in zip(current, stepped, strict=True)])
-    output = F.reshape(F.cat(outputs, 0), (*input.shape[:-1], outputs[0].shape[-1]))
-    return (output, *current)
+    from pullback.functions import linear  # lazy: above this layer
+
+    projected = linear(input, weights[0], weights[2])
+    if batch_sizes is not None:
+        take = F.packed_steps_back if reverse else F.packed_steps
+        return take(kind, projected, tuple(states), weights, batch_sizes)
+    current, outputs = tuple(states), []
+    parts = F.unbind(projected, 0)
+    for part in reversed(parts) if reverse else parts:
+        current = F.gated_step(kind, part, current, weights)
+        outputs.append(current[0])
+    return (F.stack(outputs[::-1] if reverse else outputs, 0), *current)
 
 
-def with_first_rows(state: Any, new: Any) -> Any:
-    """`state` with its first rows replaced."""
-    count = new.shape[0]
-    if count == state.shape[0]:
-        return new
-    return F.cat([new, F.slice_view(state, 0, count, state.shape[0], 1)], 0)
+def packed_steps(kind: str, projected: Any, states: tuple[Any, ...], weights: Sequence[Any], sizes: Any) -> Any:
+    """The steps of packed sequences: where some end, the state goes on without their rows."""
+    current, outputs, start, ended = states, [], 0, []
+    for count in sizes:
+        part, rows = F.slice_view(projected, 0, start, start + count, 1), current[0].shape[0]
+        if count < rows:
+            ended.append(F.state_rows(current, count, rows))
+            current = F.state_rows(current, 0, count)
+        current = F.gated_step(kind, part, current, weights)
+        outputs.append(current[0])
+        start += count
+    output = F.cat(outputs, 0)
+    return (output, *F.joined_states((current, *reversed(ended))))
+
+
+def packed_steps_back(kind: str, projected: Any, states: tuple[Any, ...], weights: Sequence[Any], sizes: Any) -> Any:
+    """The same from the last step to the first: where sequences join, their rows of the first state do."""
+    count, end, outputs = sizes[-1], projected.shape[0], []
+    current = F.state_rows(states, 0, count)
+    for size in reversed(sizes):
+        part = F.slice_view(projected, 0, end - size, end, 1)
+        if size > count:
+            current = F.joined_states((current, F.state_rows(states, count, size)))
+        count = size
+        current = F.gated_step(kind, part, current, weights)
+        outputs.append(current[0])
+        end -= size
+    return (F.cat(outputs[::-1], 0), *current)
+
+
+def state_rows(states: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
+    """Some rows of h and c; as in PyTorch those of c are recorded first."""
+    return tuple([F.slice_view(state, 0, start, end, 1) for state in reversed(states)][::-1])
+
+
+def joined_states(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """States of which each part has some rows."""
+    return tuple([F.cat(list(rows), 0) for rows in list(zip(*parts, strict=True))[::-1]][::-1])
 
 
 def cell_step(kind: str, input: Any, states: Sequence[Any], weights: Sequence[Any]) -> tuple[Any, ...]:
     """One step of a cell: the new states, the first of which is the output."""
-    weight_ih, weight_hh, bias_ih, bias_hh, projection = weights
+    return F.gated_step(kind, F.affine(input, weights[0], weights[2]), states, weights)
+
+
+def gated_step(kind: str, left: Any, states: Sequence[Any], weights: Sequence[Any]) -> tuple[Any, ...]:
+    """One step from what the input gives to the gates."""
+    _, weight_hh, _, bias_hh, projection = weights
     hidden = states[0]
-    left, right = F.affine(input, weight_ih, bias_ih), F.affine(hidden, weight_hh, bias_hh)
-    if kind in ("tanh", "relu"):
-        return (F.tanh(F.add(right, left)) if kind == "tanh" else F.relu(F.add(right, left)),)
     if kind == "gru":
-        (left_r, left_z, left_n), (right_r, right_z, right_n) = F.gates_of(left, 3), F.gates_of(right, 3)
+        left_r, left_z, left_n = F.gates_of(left, 3)
+        right_r, right_z, right_n = F.gates_of(F.affine(hidden, weight_hh, bias_hh), 3)
         r = F.sigmoid(F.add(right_r, left_r))
         z = F.sigmoid(F.add(right_z, left_z))
         n = F.tanh(F.add(left_n, F.mul(right_n, r)))
         return (F.add(F.mul(F.sub(hidden, n), z), n),)
+    right = F.affine(hidden, weight_hh, bias_hh)
+    if kind in ("tanh", "relu"):
+        return (F.tanh(F.add(right, left)) if kind == "tanh" else F.relu(F.add(right, left)),)
     of_i, of_f, of_g, of_o = F.gates_of(F.add(right, left), 4)
-    cell = F.add(F.mul(F.sigmoid(of_f), states[1]), F.mul(F.sigmoid(of_i), F.tanh(of_g)))
-    output = F.mul(F.sigmoid(of_o), F.tanh(cell))
+    i, f, g, o = F.sigmoid(of_i), F.sigmoid(of_f), F.tanh(of_g), F.sigmoid(of_o)
+    cell = F.add(F.mul(f, states[1]), F.mul(i, g))
+    output = F.mul(o, F.tanh(cell))
     return (output if projection is None else F.affine(output, projection, None), cell)
 
 
@@ -137,3 +174,12 @@ def gates_of(input: Any, count: int) -> Any:
         return unsafe_chunk(input, count, 1)
     size = input.shape[1] // count
     return [F.slice_view(input, 1, index * size, (index + 1) * size, 1) for index in range(count)]
+
+
+def pack_padded_sequence_back(grad: Any, shape: Any, batch_sizes: Any, batch_first: bool) -> Any:
+    """The rows where they came from, zeros elsewhere."""
+    from pullback.nn.utils.rnn import padded_steps  # lazy: above this layer
+
+    sizes = [int(size) for size in batch_sizes._array.tolist()]
+    padded = padded_steps(grad, sizes, shape[0 if not batch_first else 1], 0.0)
+    return F.transpose(padded, 0, 1) if batch_first else padded

@@ -8,9 +8,14 @@ from typing import Any
 import pullback.generated as G
 from pullback import functions
 from pullback.facts import declare
+from pullback.graph.fused_node import records_steps
+from pullback.graph.renamed_node import renamed
+from pullback.modes.switches import process
 from pullback.tensor.tensor import Tensor
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
+_STEPS = {"lstm": "lstm_node", "gru": "gru_node", "tanh": "rnn_node", "relu": "rnn_node"}
+"""What records the steps of a layer, where somebody looks. See Note [Fused nodes]."""
 
 
 @declare(found="torch")
@@ -128,23 +133,43 @@ def _network(
     directions = 2 if bidirectional else 1
     per_cell = len(params) // (num_layers * directions)
     sequence = functions.transpose(input, 0, 1) if batch_first else input
-    if kind == "lstm" and batch_first:
+    is_one_node = kind == "lstm" and per_cell == (4 if has_biases else 2) and _serves_one_node(input, batch_sizes)
+    if is_one_node and batch_sizes is not None:
+        sequence = functions.view(input, (len(batch_sizes), batch_sizes[0], -1))
+    elif is_one_node and batch_first:
         sequence = functions.contiguous(sequence)  # what PyTorch's layer takes
+    steps = None if is_one_node else batch_sizes
+    firsts = [_first_states(s, num_layers * directions, is_one_node) for s in states]
     finals: list[tuple[Tensor, ...]] = []
     for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
             number = layer * directions + direction
             weights = _cell_weights(params[number * per_cell : (number + 1) * per_cell], has_biases)
-            initial = tuple([functions.select(s, 0, number) for s in states])
-            output, *final = _layer(kind, sequence, initial, weights, batch_sizes, direction == 1)
+            initial = tuple([first[number] for first in firsts])
+            output, *final = _layer(kind, sequence, initial, weights, steps, direction == 1, is_one_node)
+            if is_one_node and output._edge is not None and output._edge[0].operation == "lstm_layer":
+                output._edge[0].network = (batch_first, bidirectional, train)  # which the node shows
             outputs.append(output)
             finals.append(tuple(final))
         sequence = outputs[0] if directions == 1 else functions.cat(outputs, -1)
         if dropout and train and layer < num_layers - 1:
             sequence = functions.dropout(sequence, dropout, True)
-    stacked = tuple([functions.stack([f[k] for f in finals], 0) for k in range(len(states))])
-    return (functions.transpose(sequence, 0, 1) if batch_first else sequence), stacked
+    stacked = [functions.stack([f[k] for f in finals], 0) for k in reversed(range(len(states)))]  # c before h
+    stacked.reverse()
+    if batch_first:
+        swapped = functions.transpose(sequence, 0, 1)
+        return (swapped if kind == "lstm" else functions.apart(swapped, "TransposeBackward1")), tuple(stacked)
+    if is_one_node and batch_sizes is not None:
+        sequence = functions.view(sequence, (-1, sequence._array.shape[-1]))
+    return sequence, tuple(stacked)
+
+
+def _first_states(state: Tensor, count: int, is_one_node: bool) -> Sequence[Tensor]:
+    """The state of each layer and direction; the parts of one view, where that is seen."""
+    if not is_one_node and (state._requires_grad or process.changed):
+        return functions.unbind(state, 0)
+    return [functions.select(state, 0, number) for number in range(count)]
 
 
 def _cell_weights(params: Sequence[Tensor], has_biases: bool) -> tuple[Any, ...]:
@@ -154,14 +179,29 @@ def _cell_weights(params: Sequence[Tensor], has_biases: bool) -> tuple[Any, ...]
     return (params[0], params[1], *biases, params[used] if len(params) > used else None)
 
 
+def _serves_one_node(input: Tensor, batch_sizes: Any) -> bool:
+    """Whether PyTorch hands an LSTM to oneDNN, where a layer is one operation: sequences of one length."""
+    array = input._array
+    if not array.size or (batch_sizes is not None and batch_sizes[0] != batch_sizes[-1]):
+        return False
+    return array.dtype.itemsize == 4 or array.dtype.name == "bfloat16"
+
+
 def _layer(
     kind: str, sequence: Tensor, states: tuple[Tensor, ...], weights: tuple[Any, ...],
-    batch_sizes: tuple[int, ...] | None, reverse: bool,
+    batch_sizes: tuple[int, ...] | None, reverse: bool, is_one_node: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    if weights[4] is not None:
+    if weights[4] is not None or (process.changed and not is_one_node and records_steps(sequence, *states, *weights)):
         return functions.unrolled(kind, sequence, states, weights, batch_sizes, reverse)
     if kind == "lstm":
-        return G.lstm_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:3]
-    if kind == "gru":
-        return G.gru_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:2]
-    return G.rnn_layer(sequence, *states, *weights[:4], kind, batch_sizes, reverse)[:2]
+        results = G.lstm_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:3]
+    elif kind == "gru":
+        results = G.gru_layer(sequence, *states, *weights[:4], batch_sizes, reverse)[:2]
+    else:
+        results = G.rnn_layer(sequence, *states, *weights[:4], kind, batch_sizes, reverse)[:2]
+    if is_one_node or (batch_sizes is None and kind != "lstm") or results[0]._edge is None:
+        return results
+    node = renamed(results[0]._edge[0], "StackBackward0" if batch_sizes is None else "CatBackward0", _STEPS[kind])
+    for place, result in enumerate(results):
+        result._edge = (node, place)
+    return results

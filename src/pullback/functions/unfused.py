@@ -10,7 +10,8 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import float32
-from pullback.graph.fused_node import stand_in
+from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.fused_node import recorded_node, stand_in
 from pullback.kernels.einstein_products import _parts_of
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -209,6 +210,36 @@ def outer_node(node: Any) -> Any:
     column = stand_in(node, "input", 0, node.shape[:1], node.saved_input_dtype)
     row = stand_in(node, "vec2", 1, node.shape[1:], node.saved_vec2_dtype)
     return G.mul(G.view(column, (node.shape[0], 1)), row)
+
+
+def recurrent_node(node: Any) -> Any:
+    """The steps of a recurrent layer: the output and the final states."""
+    recorded = recorded_node(node)
+    kind = {"lstm_layer": "lstm", "gru_layer": "gru"}.get(recorded.operation) or recorded.saved_nonlinearity
+    output, hidden = (recorded.output_metadata[k].shape for k in (0, 1))
+    size, rows = output[-1], {"lstm": 4, "gru": 3}.get(kind, 1) * output[-1]
+    names = ("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0", "c0")[: len(recorded.next_edges)]
+    columns = _known_columns(recorded)
+    shapes = (*output[:-1], columns), (rows, columns), (rows, size), (rows,), (rows,), hidden, hidden
+    parts = [
+        None
+        if name.startswith("bias") and getattr(recorded, f"saved_{name}") is None and recorded.next_edges[place] is None
+        else stand_in(recorded, name, place, shape, recorded.output_metadata[0].numpy_dtype)
+        for place, (name, shape) in enumerate(zip(names, shapes, strict=False))
+    ]
+    input, *weights = parts[:5]
+    return G.unrolled(kind, input, parts[5:], (*weights, None), recorded.saved_batch_sizes, recorded.saved_reverse)
+
+
+lstm_node = gru_node = rnn_node = recurrent_node
+
+
+def _known_columns(node: Any) -> int:
+    """The size of the input of a recurrent layer, 1 where nothing tells it any more."""
+    if not node.released:
+        return int(node.saved_input._array.shape[-1])
+    edge = node.next_edges[1]
+    return int(edge[0].variable.shape[1]) if edge is not None and isinstance(edge[0], AccumulateGrad) else 1
 
 
 def _broadcast(first: Shape, second: Shape) -> Shape:

@@ -192,7 +192,8 @@ _FAMILIES = {
         triu triu_ TriuBackward0 diag_embed DiagEmbedBackward0
     """,
     "recurrent": """
-        lstm_layer LstmLayerNode gru_layer GruLayerNode rnn_layer RnnLayerNode
+        lstm_layer LstmLayerNode gru_layer GruLayerNode rnn_layer RnnLayerNode pack_padded_sequence
+        PackPaddedSequenceBackward0
     """,
     "reductions": """
         sum_all SumAllNode sum SumNode mean_all MeanAllNode mean MeanNode prod_all ProdAllNode prod ProdNode nansum
@@ -358,7 +359,8 @@ _FORMULAS = {
         roll_back repeat_back
     """,
     "recurrent": """
-        lstm_layer_back gru_layer_back rnn_layer_back pull_back unrolled with_first_rows cell_step affine gates_of
+        lstm_layer_back gru_layer_back rnn_layer_back pull_back unrolled packed_steps packed_steps_back state_rows
+        joined_states cell_step gated_step affine gates_of pack_padded_sequence_back
     """,
     "reductions": """
         restore_reduced mean_grad product_of_others prod_grad prod_all_grad

@@ -7,7 +7,9 @@ from typing import Any
 
 from pullback.kernels.recurrent import (
     gru_layer as gru_layer_kernel, gru_layer_back as gru_layer_back_kernel, lstm_layer as lstm_layer_kernel,
-    lstm_layer_back as lstm_layer_back_kernel, rnn_layer as rnn_layer_kernel, rnn_layer_back as rnn_layer_back_kernel,
+    lstm_layer_back as lstm_layer_back_kernel, pack_padded_sequence as pack_padded_sequence_kernel,
+    pack_padded_sequence_back as pack_padded_sequence_back_kernel, rnn_layer as rnn_layer_kernel,
+    rnn_layer_back as rnn_layer_back_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
@@ -228,6 +230,7 @@ class GruLayerNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "gru_layer"
     shown = "StackBackward0"
+    fused = "gru_node"
     tensor_names = (
         "input",
         "h0",
@@ -306,11 +309,11 @@ class GruLayerNode(OperationNode):
         )
         return (
             parts[0] if edges[0] is not None else None,
-            parts[1] if edges[1] is not None else None,
-            parts[2] if edges[2] is not None else None,
-            parts[3] if edges[3] is not None else None,
-            parts[4] if edges[4] is not None else None,
-            parts[5] if edges[5] is not None else None,
+            parts[2] if edges[1] is not None else None,
+            parts[3] if edges[2] is not None else None,
+            parts[4] if edges[3] is not None else None,
+            parts[5] if edges[4] is not None else None,
+            parts[1] if edges[5] is not None else None,
         )
 
 
@@ -357,24 +360,24 @@ def gru_layer(
     hidden_before = new_tensor(as_array(hidden_before_value))
     if (
         input._requires_grad
-        or h0._requires_grad
         or weight_ih._requires_grad
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
+        or h0._requires_grad
     ) and (
         not process.changed
         or switches.records
-        or note_cut(None, None, input, h0, weight_ih, weight_hh, bias_ih, bias_hh)
+        or note_cut(None, None, input, weight_ih, weight_hh, bias_ih, bias_hh, h0)
     ):
         node: Any = new_node(GruLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
             (weight_ih._edge or gradient_edge(weight_ih)) if weight_ih._requires_grad else None,
             (weight_hh._edge or gradient_edge(weight_hh)) if weight_hh._requires_grad else None,
             (bias_ih._edge or gradient_edge(bias_ih)) if (bias_ih is not None and bias_ih._requires_grad) else None,
             (bias_hh._edge or gradient_edge(bias_hh)) if (bias_hh is not None and bias_hh._requires_grad) else None,
+            (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
         )
         node.sequence_nr, node.output_metadata = (
             next_sequence_nr(),
@@ -415,6 +418,7 @@ class RnnLayerNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "rnn_layer"
     shown = "StackBackward0"
+    fused = "rnn_node"
     tensor_names = ("input", "h0", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "output", "hidden_before")
     value_names = ("nonlinearity", "batch_sizes", "reverse")
     output_count = 3
@@ -479,11 +483,11 @@ class RnnLayerNode(OperationNode):
         )
         return (
             parts[0] if edges[0] is not None else None,
-            parts[1] if edges[1] is not None else None,
-            parts[2] if edges[2] is not None else None,
-            parts[3] if edges[3] is not None else None,
-            parts[4] if edges[4] is not None else None,
-            parts[5] if edges[5] is not None else None,
+            parts[2] if edges[1] is not None else None,
+            parts[3] if edges[2] is not None else None,
+            parts[4] if edges[3] is not None else None,
+            parts[5] if edges[4] is not None else None,
+            parts[1] if edges[5] is not None else None,
         )
 
 
@@ -530,24 +534,24 @@ def rnn_layer(
     hidden_before = new_tensor(as_array(hidden_before_value))
     if (
         input._requires_grad
-        or h0._requires_grad
         or weight_ih._requires_grad
         or weight_hh._requires_grad
         or (bias_ih is not None and bias_ih._requires_grad)
         or (bias_hh is not None and bias_hh._requires_grad)
+        or h0._requires_grad
     ) and (
         not process.changed
         or switches.records
-        or note_cut(None, None, input, h0, weight_ih, weight_hh, bias_ih, bias_hh)
+        or note_cut(None, None, input, weight_ih, weight_hh, bias_ih, bias_hh, h0)
     ):
         node: Any = new_node(RnnLayerNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
             (weight_ih._edge or gradient_edge(weight_ih)) if weight_ih._requires_grad else None,
             (weight_hh._edge or gradient_edge(weight_hh)) if weight_hh._requires_grad else None,
             (bias_ih._edge or gradient_edge(bias_ih)) if (bias_ih is not None and bias_ih._requires_grad) else None,
             (bias_hh._edge or gradient_edge(bias_hh)) if (bias_hh is not None and bias_hh._requires_grad) else None,
+            (h0._edge or gradient_edge(h0)) if h0._requires_grad else None,
         )
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((output, hidden, hidden_before))
         output._requires_grad, output._edge = True, (node, 0)
@@ -578,3 +582,52 @@ def rnn_layer(
         if process.finishing
         else (output, hidden, hidden_before)
     )
+
+
+class PackPaddedSequenceBackward0(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "pack_padded_sequence"
+    tensor_names = ("batch_sizes",)
+    value_names = ("batch_first",)
+    fact_names = ("input_shape",)
+    output_count = 2
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            return apply_rarely(self, grads, edges)
+        batch_sizes = self.saved_batch_sizes
+        if batch_sizes._counter is not None and batch_sizes._counter.value != self.saved_batch_sizes_version:
+            raise_stale(self, "batch_sizes")
+        return (
+            pack_padded_sequence_back_kernel(
+                grads[0], self.saved_input_shape, batch_sizes._array, self.saved_batch_first
+            ),
+        )
+
+
+def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Any:
+    """The rows of each step's sequences, which are sorted by length, one step after the other; their number in each step."""
+    if (
+        process.diverted
+        or not isinstance(input, TensorBase)
+        or not isinstance(lengths, TensorBase)
+        or type(batch_first) is not bool
+    ):
+        if (taken := divert("pack_padded_sequence", (input, lengths, batch_first))) is not PROCEED:
+            return taken
+    try:
+        data_value, batch_sizes_value = pack_padded_sequence_kernel(input._array, lengths._array, batch_first)
+    except Exception as error:
+        raise refuse("pack_padded_sequence", error, locals()) from None
+    data = new_tensor(as_array(data_value))
+    batch_sizes = new_tensor(as_array(batch_sizes_value))
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, None, input)):
+        node: Any = new_node(PackPaddedSequenceBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((data, batch_sizes))
+        data._requires_grad, data._edge = True, (node, 0)
+        node.saved_batch_first = batch_first
+        node.saved_input_shape = input._array.shape
+        node.saved_batch_sizes = SavedOutput(batch_sizes, 1)
+        node.saved_batch_sizes_version = 0
+    return finish("pack_padded_sequence", (data, batch_sizes), locals()) if process.finishing else (data, batch_sizes)

@@ -5,7 +5,9 @@ A linear layer is one kernel and one rule, so it is recorded as one node. PyTorc
 and users see them: in `next_functions`, in pictures, in `_saved_...`, through hooks on nodes. So a fused node expands when
 it is first looked at. Its steps (functions/unfused.py) are recorded from its saved tensors; from then on it hands its work
 to the outermost of them (`NodeExtra.outer`), and its edges lead to the others. The node itself stays where it is: tensors
-and hooks know it. Who does not look pays nothing, since the engine reads `outer` only of nodes that have an `extra`.
+and hooks know it. Where the operation has several results (a recurrent layer: outputs and states), the node only hands
+their gradients on (`StepsOfResults`), and users see the step of the result that they came from.
+Who does not look pays nothing, since the engine reads `outer` only of nodes that have an `extra`.
 A tensor that was not saved, or was released, is replaced by memory of its shape, in row-major order unless it is a leaf: the
 layout of others is not known any more.
 Under saved-tensor hooks and anomaly mode the steps are recorded at once: hooks get the tensors that PyTorch saves, and
@@ -14,12 +16,16 @@ every step its own traceback.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import empty
 from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node
+from pullback.graph.renamed_node import RenamedNode
 from pullback.graph.source_lines import source_line_of
 from pullback.modes.interception import dispatch, overrides
 from pullback.modes.switches import SWITCH_DEFAULTS, set_switch, switches
@@ -47,18 +53,37 @@ def expand(node: Node) -> None:
 
     former = {name: set_switch(name, default) for name, default in SWITCH_DEFAULTS.items()}
     try:
-        result = getattr(unfused, node.fused)(node)
+        results = getattr(unfused, node.fused)(node)
     finally:
         for name, value in former.items():
             set_switch(name, value)
-    edge = gradient_edge(result)
-    assert edge is not None
-    assert edge[0].name() == node.name(), "the outermost step has the name of the fused node"
+    edges = [gradient_edge(result) for result in (results if isinstance(results, tuple) else (results,))]
+    assert edges[0] is not None
+    outer = edges[0][0]
+    assert outer.name() == node.name(), "the outermost step has the name of the fused node"
     extra.fused_edges = node.next_edges
-    _adjust(node, edge[0])
-    extra.outer = edge[0]
-    node.next_edges = edge[0].next_edges
+    _adjust(node, [edge[0] for edge in edges if edge is not None])
+    extra.outer = outer if node.output_count == 1 else StepsOfResults(node, tuple(edges))
+    node.next_edges = extra.outer.next_edges
     node.release_saved_tensors()
+
+
+class StepsOfResults(Node):
+    """Runs in place of a fused node with several results: each gradient goes to the step that made the result."""
+
+    def __init__(self, node: Node, edges: Edges) -> None:
+        self.next_edges, self.sequence_nr = edges, node.sequence_nr
+        self.output_count, self.output_metadata = node.output_count, node.output_metadata
+        self.shown_name = node.name()
+
+    def name(self) -> str:
+        return self.shown_name
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return tuple(grads[: len(edges)])
+
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        return tuple(grads[: len(edges)])
 
 
 def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None) -> Tensor:
@@ -79,20 +104,32 @@ def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None)
     return tensor
 
 
-def _adjust(node: Node, outer: Node) -> None:
+def _adjust(node: Node, stack: list[Node]) -> None:
     """Give the steps what the fused node knew: its place in the order, released or modified values, the source line."""
-    ends = {edge[0] for edge in node.next_edges if edge is not None}
+    known = {edge[0] for edge in node.next_edges if edge is not None}
     source = source_line_of(node)
-    stack = [outer]
+    recorded = recorded_node(node)
+    steps: list[Node] = []
     while stack:
         step = stack.pop()
-        step.sequence_nr = node.sequence_nr
-        if node.released:
+        if step in known:
+            continue
+        known.add(step)
+        steps.append(step)
+        if recorded.released:
             step.release_saved_tensors()
         else:
-            _keep_versions(node, step)
+            _keep_versions(recorded, step)
         step.source = source
-        stack.extend(edge[0] for edge in step.next_edges if edge is not None and edge[0] not in ends)
+        stack.extend(edge[0] for edge in step.next_edges if edge is not None)
+    fraction = math.ulp(node.sequence_nr)  # see Note [Sequence numbers]
+    for place, step in enumerate(sorted(steps, key=lambda step: step.sequence_nr)):
+        step.sequence_nr = node.sequence_nr + place * fraction
+
+
+def recorded_node(node: Node) -> Any:
+    """The node that saved what a fused one shows under another name."""
+    return node.inner if isinstance(node, RenamedNode) else node
 
 
 def _keep_versions(node: Node, step: Node) -> None:

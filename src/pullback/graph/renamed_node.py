@@ -15,8 +15,9 @@ from pullback.graph.shown_values import has_row
 class RenamedNode(Node):
     """Stands in the graph in place of `inner`, which it asks for the gradients."""
 
-    def __init__(self, inner: Node) -> None:
+    def __init__(self, inner: Node, fused: str = "") -> None:
         self.inner = inner
+        self.fused = fused
         self.sequence_nr = inner.sequence_nr
         self.next_edges = inner.next_edges
         self.shape, self.dtype = inner.shape, inner.dtype
@@ -35,9 +36,11 @@ class RenamedNode(Node):
         self.inner.release_saved_tensors()
 
     def __dir__(self) -> list[str]:
-        return super().__dir__() if has_row(self) else self.inner.__dir__()
+        return super().__dir__() if self.fused or has_row(self) else self.inner.__dir__()
 
     def _read_saved(self, public: str, *, raw: bool) -> Any:
+        if self.fused:
+            return super()._read_saved(public, raw=raw)
         compute = None if raw else result_of(self, public)
         return self.inner._read_saved(public, raw=raw) if compute is None else compute(self)
 
@@ -47,6 +50,6 @@ def _class_of(name: str) -> type[RenamedNode]:
     return type(name, (RenamedNode,), {})
 
 
-def renamed(node: Node, name: str) -> RenamedNode:
-    """A node called `name` that does what `node` does."""
-    return _class_of(name)(node)
+def renamed(node: Node, name: str, fused: str = "") -> RenamedNode:
+    """A node called `name` that does what `node` does; `fused` names its steps (Note [Fused nodes])."""
+    return _class_of(name)(node, fused)

@@ -191,3 +191,74 @@ def _expanded_second(node: Any) -> tuple[int, ...]:
 @shown("sumdim", "TrilinearBackward0")
 def _summed(node: Any) -> tuple[int, ...]:
     return 2, 3
+
+
+def _layer_results(node: Any) -> Any:
+    names = ("input", "h0", "c0", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    return _operations().lstm_layer(*_saved(node, *names), None, node.saved_reverse)
+
+
+@shown("result0", "MkldnnRnnLayerBackward0")
+def _layer_outputs(node: Any) -> Any:
+    return _layer_results(node)[0]
+
+
+@shown("result1", "MkldnnRnnLayerBackward0")
+def _layer_hidden(node: Any) -> Any:
+    return _layer_results(node)[1]
+
+
+@shown("result2", "MkldnnRnnLayerBackward0")
+def _layer_cell(node: Any) -> Any:
+    return _layer_results(node)[2]
+
+
+@shown("weight2", "MkldnnRnnLayerBackward0")
+def _layer_bias(node: Any) -> Any:
+    """A layer without biases has its weights in their places."""
+    return node.unpack("weight_ih" if node.saved_bias_ih is None else "bias_ih")
+
+
+@shown("weight3", "MkldnnRnnLayerBackward0")
+def _layer_recurrent_bias(node: Any) -> Any:
+    return node.unpack("weight_hh" if node.saved_bias_hh is None else "bias_hh")
+
+
+@shown("has_biases", "MkldnnRnnLayerBackward0")
+def _has_biases(node: Any) -> bool:
+    return node.saved_bias_ih is not None
+
+
+@shown("hidden_size", "MkldnnRnnLayerBackward0")
+def _hidden_size(node: Any) -> int:
+    return int(node.output_metadata[0].shape[-1])
+
+
+@shown("batch_sizes", "MkldnnRnnLayerBackward0")
+def _no_batch_sizes(node: Any) -> tuple[int, ...]:
+    return ()
+
+
+@shown("mode", "MkldnnRnnLayerBackward0")
+def _mode_of_lstm(node: Any) -> int:
+    return 2
+
+
+@shown("num_layers", "MkldnnRnnLayerBackward0")
+def _one_layer(node: Any) -> int:
+    return 1
+
+
+@shown("batch_first", "MkldnnRnnLayerBackward0")
+def _batch_first(node: Any) -> bool:
+    return bool(node.network[0])
+
+
+@shown("bidirectional", "MkldnnRnnLayerBackward0")
+def _bidirectional(node: Any) -> bool:
+    return bool(node.network[1])
+
+
+@shown("train", "MkldnnRnnLayerBackward0")
+def _train(node: Any) -> bool:
+    return bool(node.network[2])

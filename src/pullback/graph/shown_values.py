@@ -59,6 +59,7 @@ MeanBackward1: dim keepdim self_sym_numel self_sym_sizes
 MedianBackward1: dim indices keepdim self_sym_sizes
 MinBackward0: dim indices keepdim self_sym_sizes
 MmBackward0: mat2 mat2_sym_sizes mat2_sym_strides self self_sym_sizes self_sym_strides
+MkldnnRnnLayerBackward0: cx_=c0 hx_=h0 input=self result3=gates reverse weight0=weight_ih weight1=weight_hh
 ModeBackward0: dim indices keepdim self_sym_sizes
 MulBackward0: other self
 NanmedianBackward1: dim indices keepdim self_sym_sizes
@@ -68,6 +69,7 @@ NativeGroupNormBackward0: C HxW N eps group input=self result1=mean result2=rstd
 NativeLayerNormBackward0: input=self normalized_shape result1=mean result2=rstd weight
 NormalBackward1: mean_sym_sizes
 NormalBackward3: mean_sym_sizes std_sym_sizes
+PackPaddedSequenceBackward0: batch_first input_sym_sizes result1=batch_sizes
 PolarBackward0: result
 RepeatBackward0: repeats self_sym_sizes
 ReshapeAliasBackward0: self_sym_sizes

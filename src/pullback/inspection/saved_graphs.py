@@ -196,7 +196,8 @@ class _Writer:
         if node.released:
             raise graph_freed(node.name())
         if isinstance(node, RenamedNode):
-            return {"kind": "renamed", "name": type(node).__name__, "inner": self._described(node.inner)}
+            inner = self._described(node.inner)
+            return {"kind": "renamed", "name": type(node).__name__, "fused": node.fused, "inner": inner}
         if isinstance(node, CopySlices | AsStridedBackward0):
             return self._strided(node)
         if not node.operation or node.operation not in OPERATIONS or node.needs_tensors:
@@ -332,7 +333,7 @@ class _Reader:
         if kind == "operation":
             return self._operation(entry, edges, index)
         if kind == "renamed":
-            return renamed(self._node(entry["inner"], edges, index), str(entry["name"]))
+            return renamed(self._node(entry["inner"], edges, index), str(entry["name"]), entry.get("fused", ""))
         if kind in ("as_strided", "copy_slices"):
             return self._strided(entry, edges, index)
         raise ValueError(f"the graph is damaged: node {index} is of the unknown kind {kind!r}")

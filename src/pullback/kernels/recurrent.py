@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.kernels.accumulation import widened
 from pullback.native import native
-from pullback.typing import Array
+from pullback.typing import Array, Shape
 
 BatchSizes = tuple[int, ...] | None
 
@@ -221,3 +221,20 @@ def rnn_layer_back(
         np.matmul(sums[rows], recurrent, out=dh[:count])
     parts = _weight_grads(sums, sums, input, hidden_before, weight_ih, bias_ih, bias_hh)
     return _in_dtype(input, parts[0], dh, *parts[1:])
+
+
+def pack_padded_sequence(input: Array, lengths: Array, batch_first: bool) -> tuple[Array, Array]:
+    """The rows of each step's sequences, which are sorted by length, one step after the other; their number in each step."""
+    steps = input.swapaxes(0, 1) if batch_first else input
+    batch_sizes = (lengths > np.arange(int(lengths[0]))[:, None]).sum(1)
+    return np.concatenate([step[:size] for step, size in zip(steps, batch_sizes, strict=False)]), batch_sizes
+
+
+def pack_padded_sequence_back(grad: Array, shape: Shape, batch_sizes: Array, batch_first: bool) -> Array:
+    """The rows where they came from, zeros elsewhere."""
+    padded = np.zeros(shape, grad.dtype)
+    steps, start = padded.swapaxes(0, 1) if batch_first else padded, 0
+    for step, size in zip(steps, batch_sizes.tolist(), strict=False):
+        step[:size] = grad[start : start + size]
+        start += size
+    return padded

@@ -13,7 +13,10 @@ __all__ = ["Params", "inputs_of", "label_of", "layer_of", "names_of"]
 Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Any | None
 """What names leaves: a module, a mapping or pairs."""
 
-LAYERS = {"linear_node": "Linear", "matmul_node": "Matmul", "outer_node": "Outer"}
+LAYERS = {
+    "linear_node": "Linear", "matmul_node": "Matmul", "outer_node": "Outer", "lstm_node": "LSTM", "gru_node": "GRU",
+    "rnn_node": "RNN",
+}  # fmt: skip
 
 
 def inputs_of(node: Any) -> list[Any]:

@@ -21,6 +21,10 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "R
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+def _zeros(input: Any, size: Any) -> Any:
+    return creation.zeros(size, dtype=input.dtype, device=input.device)
+
+
 def _check_sizes(hidden_size: Any, num_layers: int, dropout: Any, proj_size: int) -> None:
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
         raise ValueError(
@@ -196,7 +200,7 @@ class RNNBase(Module):
     # The forward pass, common to all kinds.
 
     def _initial_states(self, input: Any, batch_sizes: Any) -> tuple[Any, ...]:
-        return (input.new_zeros(self.get_expected_hidden_size(input, batch_sizes)),)
+        return (_zeros(input, self.get_expected_hidden_size(input, batch_sizes)),)
 
     def _check_unbatched_states(self, states: tuple[Any, ...], is_batched: bool) -> None:
         wanted = 3 if is_batched else 2
@@ -286,8 +290,8 @@ class LSTM(RNNBase):
 
     def _initial_states(self, input: Any, batch_sizes: Any) -> tuple[Any, ...]:
         return (
-            input.new_zeros(self.get_expected_hidden_size(input, batch_sizes)),
-            input.new_zeros(self.get_expected_cell_size(input, batch_sizes)),
+            _zeros(input, self.get_expected_hidden_size(input, batch_sizes)),
+            _zeros(input, self.get_expected_cell_size(input, batch_sizes)),
         )
 
     def _check_unbatched_states(self, states: tuple[Any, ...], is_batched: bool) -> None:

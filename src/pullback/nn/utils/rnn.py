@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pullback.functions as F
+import pullback.generated as G
 from pullback import creation
 from pullback.backend.dtype import int64
 from pullback.tensor.tensor import Tensor
@@ -108,12 +109,9 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
     if not enforce_sorted:
         lengths, sorted_indices = F.sort(lengths, descending=True)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    counts = [int(length) for length in lengths._array.tolist()]
-    _check_lengths(counts, input, batch_first, enforce_sorted)
-    steps_first = input.transpose(0, 1) if batch_first else input
-    batch_sizes = [sum(1 for count in counts if count > step) for step in range(counts[0])]
-    data = F.cat([steps_first[step, :size] for step, size in enumerate(batch_sizes)], 0)
-    return PackedSequence(data, creation.tensor(batch_sizes, dtype=int64), sorted_indices, None)
+    _check_lengths([int(length) for length in lengths._array.tolist()], input, batch_first, enforce_sorted)
+    data, batch_sizes = G.pack_padded_sequence(input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
 def _check_lengths(counts: list[int], input: Any, batch_first: bool, enforce_sorted: bool) -> None:
@@ -148,23 +146,26 @@ def pad_packed_sequence(
                 f"{total_length} is less than {max_length}"
             )
         max_length = total_length
-    data = sequence.data
-    batch = batch_sizes[0]
-    steps = []
-    start = 0
-    for size in batch_sizes:
-        part = data[start : start + size]
-        if size < batch:
-            part = F.cat([part, data.new_full((batch - size, *data.shape[1:]), padding_value)], 0)
-        steps.append(part)
-        start += size
-    steps += [data.new_full((batch, *data.shape[1:]), padding_value)] * (max_length - len(batch_sizes))
-    padded = F.stack(steps, 1 if batch_first else 0)
-    lengths = creation.tensor([sum(1 for size in batch_sizes if size > i) for i in range(batch)], dtype=int64)
+    padded = padded_steps(sequence.data, batch_sizes, max_length, padding_value)
+    if batch_first:
+        padded = padded.transpose(0, 1)
+    lengths = creation.tensor([sum(1 for size in batch_sizes if size > i) for i in range(batch_sizes[0])], dtype=int64)
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices]
     return padded, lengths
+
+
+def padded_steps(data: Any, batch_sizes: list[int], length: int, padding_value: float) -> Any:
+    """The rows of packed sequences at their places (step, sequence), `padding_value` elsewhere."""
+    padded = data.new_full((length, batch_sizes[0], *data.shape[1:]), padding_value)
+    step = start = 0
+    for size, run in itertools.groupby(batch_sizes):
+        count = len(list(run))
+        part = data[start : start + count * size].view(count, size, *data.shape[1:])
+        padded[step : step + count, :size].copy_(part)
+        step, start = step + count, start + count * size
+    return padded
 
 
 def pad_sequence(
@@ -195,7 +196,8 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     """Undo `pad_sequence`."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
+    steps = creation.arange(padded_sequences.size(1))
+    return [sequence[steps < length] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences: list[Any], enforce_sorted: bool = True) -> Any:
