@@ -44,6 +44,6 @@ def test_nothing_else_in_the_package_compiles_text() -> None:
     # devices compile the files of kernels under their names, segments a user's function under that of its file; others call torch.compile, re.compile and their like.
     assert found == {
         "source_text.py", "__main__.py", "dispatch/templates.py", "dispatch/recording.py", "devices/loading.py",
-        "devices/cuda/elementwise.py", "inspection/derivative_use.py", "pytorch/compiler.py", "compiling/segments.py",
+        "devices/cuda/elementwise.py", "inspection/derivative_use.py", "pytorch/compiler.py", "compiling/function_text.py",
         "nn/modules/module.py",
     }  # fmt: skip

@@ -11,7 +11,8 @@ import pytest
 import pullback
 from pullback import nn
 from pullback.compiling.compiled_function import CompiledFunction
-from pullback.compiling.segments import CannotSplit, Segmented
+from pullback.compiling.function_text import CannotSplit
+from pullback.compiling.segments import Segmented
 
 CALLS = 8
 

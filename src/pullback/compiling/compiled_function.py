@@ -26,10 +26,11 @@ from pullback.compiling.capturing import Capture, capture, release_traced
 from pullback.compiling.checking import run_checked
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
+from pullback.compiling.function_text import CannotSplit, Spot, mentions_create_graph
 from pullback.compiling.kernel_names import current_recorder
 from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
-from pullback.compiling.segments import CannotSplit, Segmented, Spot, mentions_create_graph
+from pullback.compiling.segments import Segmented
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
 from pullback.errors import AutogradError

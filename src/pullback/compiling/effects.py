@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
+from pullback.compiling.function_text import CHANGING
 from pullback.compiling.recorder import Recorder
-from pullback.compiling.segments import CHANGING
 from pullback.compiling.surroundings import LIBRARY
 from pullback.graph.source_lines import PACKAGE
 

@@ -10,9 +10,9 @@ from pullback.compiling.backend import build
 from pullback.compiling.capturing import Capture, capture, release_traced
 from pullback.compiling.compiled_function import CompiledFunction, Segments, text_of
 from pullback.compiling.entries import Entry
+from pullback.compiling.function_text import CannotSplit
 from pullback.compiling.program import Program, Value
 from pullback.compiling.recorder import Stop
-from pullback.compiling.segments import CannotSplit
 
 
 class Segment(NamedTuple):

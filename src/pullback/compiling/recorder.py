@@ -21,10 +21,10 @@ from typing import Any
 
 from pullback.backend.array_module import as_array, memory_bounds, storage_of
 from pullback.backend.traced_array import ReadNumber, TracedArray, plain, traced
+from pullback.compiling.function_text import spot_of
 from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
 from pullback.compiling.numbers import Numbers, TracedNumber, key_of
 from pullback.compiling.program import Call, Number, Program, Value
-from pullback.compiling.segments import spot_of
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
 WINDOW, WRITTEN, LAID_OUT = "memory.window", "memory.written", "memory.laid_out"
