@@ -95,6 +95,11 @@ FILES ?= 1000
 fuzz-files: $(VENV)/.developed
 	$(BIN)/python -m tests.file_fuzz --seed $(SEED) --files $(FILES)
 
+# Random functions inside of compile, beside eager execution: `make fuzz-compile PROGRAMS=20000 SEED=7`.
+fuzz-compile: $(VENV)/.developed
+	$(BIN)/python -m tests.compiling.programs --seed $(SEED) --programs $(PROGRAMS)
+	$(BIN)/python -m tests.compiling.random_functions --seed $(SEED) --programs $(PROGRAMS)
+
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
@@ -120,7 +125,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
-.PHONY: coverage wheel-pure sdist docs fuzz-files sanitize
+.PHONY: coverage wheel-pure sdist docs fuzz-files fuzz-compile sanitize
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -10,6 +10,7 @@ keep all of eager's speed, since kernels are compiled already.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pullback.compiling.library import find_compiler
@@ -17,6 +18,7 @@ from pullback.compiling.partition import split
 from pullback.compiling.plan import BuiltRunner, build_plan
 from pullback.compiling.program import Number, Program, Runner, Value, fill, values_in
 from pullback.compiling.simplification import simplify
+from pullback.compiling.sizes import without_sizes
 from pullback.modes.user_warnings import warn_user
 
 __all__ = ["build", "build_exactly", "simplify", "split"]
@@ -67,6 +69,7 @@ class CallsRunner:
             read = set(values_in((call.arguments, call.options)))
             for value in read:
                 self._hold(value)
+            call = replace(call, arguments=without_sizes(call.arguments), options=without_sizes(call.options))
             self._steps.append((call, [value for value in {*read, *call.results} if value not in used]))
             used |= read
         self._steps.reverse()

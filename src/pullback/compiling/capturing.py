@@ -16,10 +16,10 @@ from pullback.backend.mirror import mirrors
 from pullback.backend.random import default_generator
 from pullback.backend.traced_array import ReadNumber, TracedArray, plain
 from pullback.compiling.effects import watching_calls
-from pullback.compiling.kernel_names import recording_kernels, stopping_at_methods, watching_streams
+from pullback.compiling.kernel_names import following_sizes, recording_kernels, stopping_at_methods, watching_streams
 from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionInput
-from pullback.compiling.numbers import Condition, TracedNumber
+from pullback.compiling.numbers import Condition, Sizes, TracedInt, TracedNumber, plain_number
 from pullback.compiling.optimizer_updates import recording_updates
 from pullback.compiling.program import JointProgram, Number, Program, Value, values_in
 from pullback.compiling.recorder import Recorder, Stop
@@ -47,7 +47,9 @@ _recording_lock = threading.Lock()
 class Input:
     """A tensor that the program reads or writes: an argument, or one that was found in the surroundings."""
 
-    __slots__ = ("before", "grad_before", "grad_of", "place", "requires_grad", "tensor", "value", "version")
+    __slots__ = (
+        "before", "grad_before", "grad_form", "grad_of", "had_hooks", "place", "requires_grad", "tensor", "value", "version",
+    )  # fmt: skip
 
     def __init__(self, tensor: Any, place: int | None) -> None:
         self.tensor = tensor
@@ -59,7 +61,19 @@ class Input:
         self.value: Any = None
         self.version = version_of(tensor)
         self.grad_before = tensor._grad
+        self.grad_form = form_of_grad(tensor)
         self.requires_grad = tensor._requires_grad
+        self.had_hooks = hooks_of(tensor) is not None
+
+    def copied(self, value: Any) -> Input:
+        """The same input of another program; without the tensor, where that is another one in each call."""
+        new: Input = Input.__new__(Input)
+        for name in Input.__slots__:
+            setattr(new, name, getattr(self, name))
+        new.value, new.before, new.grad_before = value, None, None
+        if self.place is not None or self.grad_of is not None:
+            new.tensor = None
+        return new
 
 
 class Output:
@@ -80,6 +94,13 @@ class Output:
         """The earlier leaf that this one is too."""
         self.window: Any = None
         """Of a view of an input: its sizes, strides and offset, in elements, and whether it is detached."""
+
+    def copied(self) -> Output:
+        """The same leaf of another result."""
+        new = Output()
+        for name in Output.__slots__:
+            setattr(new, name, getattr(self, name))
+        return new
 
 
 class Grad:
@@ -128,6 +149,8 @@ class Capture:
         """That of the random stream before the call."""
         self.is_freed = False
         """Whether the graph of the results was used up inside of the function."""
+        self.sizes: Sizes | None = None
+        """What the user's code learned of sizes, if that was followed."""
         self.surroundings: Surroundings | None = None
         self.recorder: Any = None
 
@@ -166,12 +189,13 @@ def can_record() -> bool:
 
 def capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any = None, *,
-    with_spots: bool = False, free: frozenset[int] = frozenset(),
+    with_spots: bool = False, free: frozenset[int] = frozenset(), with_sizes: bool = False,
 ) -> Capture | None:  # fmt: skip
     """Call a function and record it; None if another recording goes on.
 
     `code` is the function's, whose breaks are to be known; `with_spots` notes where in it each kernel was called; `free` are
-    the places of numbers, among the leaves of the arguments, that are inputs (Note [Changing numbers]).
+    the places of numbers, among the leaves of the arguments, that are inputs (Note [Changing numbers]); `with_sizes` follows
+    sizes (Note [Followed sizes]).
     """
     if not _recording_lock.acquire(blocking=False):
         return None
@@ -181,6 +205,7 @@ def capture(
     try:
         capturing = _Capturing(function, args, kwargs, code)
         capturing.follow(free)
+        capturing.follows_sizes = with_sizes
         capturing.recorder.spots = [] if with_spots else None
         return capturing.run()
     finally:
@@ -190,6 +215,8 @@ def capture(
 
 
 class _Capturing:
+    follows_sizes = False
+
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.made = Capture()
@@ -221,6 +248,8 @@ class _Capturing:
                 with ExitStack() as stack:
                     stack.enter_context(stopping_at_methods(recorder))
                     stack.enter_context(recording_updates())
+                    if self.follows_sizes:
+                        stack.enter_context(following_sizes())
                     stack.enter_context(watching_calls(recorder, self._is_held))
                     made.result = self.function(*self.args, **self.kwargs)
                 try:
@@ -326,10 +355,10 @@ class _Capturing:
             if type(leaf) is ReadNumber and not self.recorder.stops:
                 output.index, output.is_number = len(made.program.outputs), True
                 made.program.outputs.append(next(value for given, value in self.recorder.numbers if given is leaf))
-            elif type(leaf) is TracedNumber:
+            elif type(leaf) in (TracedNumber, TracedInt) and leaf._numbers is self.recorder.followed:
                 output.expression = leaf._expression
             elif not isinstance(leaf, TensorBase):
-                output.value = leaf
+                leaf = output.value = _without_followed(leaf)
                 if type(leaf) is str:
                     self.recorder.followed.read()  # a number may stand in it
                 if not self._is_lasting(leaf):
@@ -524,6 +553,7 @@ class _Capturing:
         made.scalars = list(recorder.scalars.values())
         made.conditions = recorder.followed.conditions
         made.reads_numbers = recorder.followed.is_read
+        made.sizes = recorder.sizes if self.follows_sizes else None
         tensors = recorder.program.inputs[: len(made.inputs)]
         program.inputs = [*tensors, *[number for number, _ in made.scalars], *made.gradient_values]
         program.writes = recorder.written_inputs()
@@ -532,8 +562,8 @@ class _Capturing:
         for leaf in leaves:
             if isinstance(leaf, TensorBase):
                 leaf._array = plain(leaf._array)
-        if any(type(leaf) is ReadNumber or type(leaf) is TracedNumber for leaf in leaves):
-            leaves = [float(leaf) if isinstance(leaf, float) else leaf for leaf in leaves]
+        if any(type(leaf) in (ReadNumber, TracedNumber, TracedInt, Size) for leaf in leaves):
+            leaves = [float(leaf) if type(leaf) is ReadNumber else _without_followed(leaf) for leaf in leaves]
             made.result = unflatten(made.structure, iter(leaves))
         for given in made.inputs:
             if given.tensor._grad is not None:
@@ -591,6 +621,13 @@ class _Capturing:
                 output.input = new[output.input]
 
 
+def _without_followed(leaf: Any) -> Any:
+    """A leaf of a result with Python's own numbers."""
+    if type(leaf) is Size:
+        return tuple.__new__(Size, [plain_number(size) for size in leaf])
+    return plain_number(leaf)
+
+
 def _count_containers(structure: Any) -> int:
     """How many lists and dictionaries a structure has."""
     if structure is None:
@@ -623,6 +660,12 @@ def hooks_of(tensor: Any) -> Any:
     if extra is None or not (extra.hooks or extra.post_accumulate_hooks):
         return None
     return extra.hooks, extra.post_accumulate_hooks
+
+
+def form_of_grad(tensor: Any) -> Any:
+    """The shape, dtype and strides of a tensor's `.grad`; None if it has none."""
+    grad = tensor._grad
+    return None if grad is None else (grad._array.shape, grad._array.dtype, grad._array.strides)
 
 
 def _telling(hooks: Any, recorder: Recorder) -> Any:

@@ -33,6 +33,7 @@ from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import Segmented
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
+from pullback.compiling.templates import Templates
 from pullback.errors import AutogradError
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
 from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
@@ -48,7 +49,9 @@ ATTEMPTS = 6
 ENTRIES = 4
 """How many programs one kind of arguments has, for different surroundings and conditions on numbers."""
 KINDS = 16
-"""How many kinds of arguments get programs; others run eagerly."""
+"""How many kinds of arguments are recorded; others run eagerly."""
+INSTANCES = 64
+"""How many kinds of arguments have programs that a template wrote down; the oldest go. See Note [Templates]."""
 
 
 _all: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -92,6 +95,8 @@ class Kind:
         self.attempts = 0
         self.stops: list[Stop] = []
         self.is_eager = False
+        self.is_instance = False
+        """Whether a template wrote its program down."""
 
 
 class CompiledFunction:
@@ -108,6 +113,7 @@ class CompiledFunction:
         self.check = check
         self.dynamic = False if check else dynamic
         self._shapes = CallShapes(self.dynamic)
+        self.templates = Templates()
         self.kinds: dict[Any, Kind] = {}
         self.runs = 0
         self.segments: Segments | None = None
@@ -124,6 +130,7 @@ class CompiledFunction:
         self.kinds = {}
         self.segments = None
         self._shapes = CallShapes(self.dynamic)
+        self.templates = Templates()
 
     def followed_by_compile(self) -> tuple[Any, ...]:
         """What a function that calls this one can reach through it."""
@@ -200,8 +207,18 @@ class CompiledFunction:
             if self._shapes.learn(key, leaves, self._open_places(args, kwargs)):
                 self.kinds = {known: kind for known, kind in self.kinds.items() if known[0] != key[0]}
                 key = self._key(args, kwargs, leaves := [])
-            if len(self.kinds) < KINDS:
-                return self.kinds.setdefault(key, Kind(self._shapes.free.get(key[0], _NONE)))
+            if key in self.kinds:
+                return self.kinds[key]
+            made = Kind(self._shapes.free.get(key[0], _NONE))
+            instances = [known for known, kind in self.kinds.items() if kind.is_instance]
+            if self._make_instance(made, key, leaves):
+                for oldest in instances[: max(len(instances) - INSTANCES + 1, 0)]:
+                    del self.kinds[oldest]
+            elif self.templates.is_just_beyond(without_sizes(key), leaves):
+                return None
+            if made.is_instance or len(self.kinds) - len(instances) < KINDS:
+                self.kinds[key] = made
+                return made
         if not self._told:
             self._told = True
             name = getattr(self.function, "__qualname__", type(self.function).__name__)
@@ -212,13 +229,34 @@ class CompiledFunction:
             )
         return None
 
+    def _make_instance(self, kind: Kind, key: Any, leaves: list[Any]) -> bool:
+        """Give a kind the program that a template has for it, if there is one. See Note [Templates]."""
+        if self.dynamic is False or current_recorder() is not None:
+            return False
+        found = self.templates.instance(without_sizes(key), leaves)
+        if found is None:
+            return False
+        try:
+            with waiting(f"compiling {_told_name(self.function)}"):
+                entry = Entry(found, self.function, _builder())
+        except Exception as error:  # the call is recorded as any other is
+            self.templates.tell(f"{type(error).__name__}: {error}")
+            return False
+        kind.is_instance = entry.fits(leaves)
+        if kind.is_instance:
+            kind.entries = [entry]
+        return kind.is_instance
+
     def _open_places(self, args: Any, kwargs: Any) -> list[int]:
         """Where, among the leaves, arguments stand that are numbers themselves and not parts of a container."""
         return open_places((*args, *kwargs.values()))
 
     def _record(self, kind: Kind, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         text = text_of(self.function)
-        made = capture(self.function, args, kwargs, None if text is None else text.__code__, free=kind.free)
+        made = capture(
+            self.function, args, kwargs, None if text is None else text.__code__, free=kind.free,
+            with_sizes=self.dynamic is not False,
+        )  # fmt: skip
         if made is None:
             return self.function(*args, **kwargs)
         result = made.result
@@ -235,9 +273,11 @@ class CompiledFunction:
                 self.cut(text, made)
         else:
             now = fingerprint(made)
-            builder = build_exactly if are_deterministic_algorithms_enabled() else build
             is_known = now in kind.former
-            entry = Entry(made, self.function, builder if is_known else replay)
+            is_template = self.dynamic is not False and self.templates.add(
+                without_sizes(self._key(args, kwargs, [])), made, leaves
+            )
+            entry = Entry(made, self.function, _builder() if is_known else replay)
             if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
                 kind.is_eager = True
                 kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
@@ -247,6 +287,8 @@ class CompiledFunction:
                 entry.recorded_as = now
                 kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
                 kind.attempts = 0
+            elif is_template:
+                self._make_instance(kind, self._key(args, kwargs, []), leaves)
             kind.former = [now, *kind.former[: ENTRIES - 1]]
         if result is made.result:
             release_traced()
@@ -443,6 +485,18 @@ def _told_name(function: Any) -> str:
     if getattr(function, "__name__", "__call__") in ("__call__", "forward"):
         return type(getattr(function, "__self__", function)).__name__
     return str(function.__name__)
+
+
+def without_sizes(key: Any) -> Any:
+    """What tells kinds of calls apart beside the sizes and strides of tensors."""
+    if key is None:
+        return None
+    head, leaves = key[:_HEAD], key[_HEAD:]
+    return (*head, *[(len(part[0]), *part[2:]) if type(part) is tuple and len(part) > 2 else part for part in leaves])
+
+
+def _builder() -> Callable[..., Any]:
+    return build_exactly if are_deterministic_algorithms_enabled() else build
 
 
 _FOLLOWED = ("grad_mode", "inference_mode", "forward_grad")

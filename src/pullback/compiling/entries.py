@@ -10,7 +10,7 @@ from pullback.backend.random import default_generator
 from pullback.backend.traced_array import TracedArray, plain
 from pullback.compiling.absent_gradients import without
 from pullback.compiling.backend import simplify, split
-from pullback.compiling.capturing import Capture, Input, hooks_of
+from pullback.compiling.capturing import Capture, Input, form_of_grad, hooks_of
 from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
@@ -59,11 +59,11 @@ class Entry:
         self.calls = len(made.program.calls)
         self.values = [given.value for given in made.inputs]
         self.places = [given.place for given in made.inputs]
-        self.requires_grad = [given.tensor._requires_grad for given in made.inputs]
-        self.had_grad = [_grad_form(given.grad_before) for given in made.inputs]
+        self.requires_grad = [given.requires_grad for given in made.inputs]
+        self.had_grad = [given.grad_form for given in made.inputs]
         self.writes_grads = bool(made.grads)
         self.reads_grads = made.reads_grads
-        self.had_hooks = [hooks_of(given.tensor) is not None for given in made.inputs]
+        self.had_hooks = [given.had_hooks for given in made.inputs]
         self.written = [place for place, _ in made.program.writes]
         self._build(made)
         self._arrays: list[Any] = [None] * len(self.inputs)
@@ -138,7 +138,7 @@ class Entry:
             arrays[number] = array
             if tensor._extra is not None and (hooks_of(tensor) is not None) is not self.had_hooks[number]:
                 return False
-            if self.writes_grads and _grad_form(tensor._grad) != self.had_grad[number]:
+            if self.writes_grads and form_of_grad(tensor) != self.had_grad[number]:
                 return False
         return not self.written or not _overlap(arrays, self.written)
 
@@ -286,10 +286,6 @@ def _with_strides(array: Any, strides: Any) -> Any:
 
 def _has_form(array: Any, value: Value) -> bool:
     return bool(array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides)
-
-
-def _grad_form(grad: Any) -> Any:
-    return None if grad is None else (grad._array.shape, grad._array.dtype, grad._array.strides)
 
 
 def _overlap(arrays: Sequence[Any], written: Sequence[int]) -> bool:

@@ -29,7 +29,15 @@ class Explanation:
     Its attributes have the names of PyTorch's: `graph_count`, `graph_break_count`, `op_count`, `break_reasons`.
     """
 
-    def __init__(self, stops: list[Stop], entry: Entry | None, segments: Sequence[Segment] = ()) -> None:
+    def __init__(
+        self,
+        stops: list[Stop],
+        entry: Entry | None,
+        segments: Sequence[Segment] = (),
+        recompilations: Sequence[str] = (),
+    ) -> None:
+        self.recompilations = recompilations
+        """How often the compiled function was recorded before, for which reasons, and what sizes became of it."""
         self.break_reasons = _distinct(stops)
         self.graph_break_count = len(self.break_reasons)
         self.segments = segments
@@ -38,6 +46,9 @@ class Explanation:
         self.op_count = sum(segment.kernels for segment in segments) if entry is None else entry.calls
 
     def __str__(self) -> str:
+        return "\n".join([self._programs(), *self.recompilations])
+
+    def _programs(self) -> str:
         if self.entry is None and self.segments:
             lines = [f"{len(self.segments)} segments of {self.op_count} kernels. Python runs between them."]
             lines += [f"  lines {s.first} to {s.last}: {s.kernels} kernels" for s in self.segments]
@@ -84,9 +95,24 @@ def explain(function: Any) -> Callable[..., Explanation]:
         segments = [] if entry is not None or text is None else _segments(wanted, text, made)
         release_traced()
         made.release()
-        return Explanation(made.stops, entry, segments)
+        return Explanation(made.stops, entry, segments, _recompilations(function))
 
     return explain_call
+
+
+def _recompilations(function: Any) -> list[str]:
+    """What is known of the calls of a compiled function before."""
+    kinds = getattr(function, "kinds", None)
+    if not kinds:
+        return []
+    instances = sum(kind.is_instance for kind in kinds.values())
+    lines = [
+        f"Recorded for {len(kinds) - instances} kinds of arguments; {instances} more have programs made for their sizes."
+    ]
+    lines += [
+        f"  eager for one kind: {stop.describe()}" for kind in kinds.values() if kind.is_eager for stop in kind.stops
+    ]
+    return [*lines, *[f"  recorded for a shape of its own: {problem}" for problem in function.templates.problems]]
 
 
 def _segments(function: Any, text: Any, made: Capture) -> list[Segment]:

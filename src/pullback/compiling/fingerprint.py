@@ -7,6 +7,7 @@ from typing import Any
 from pullback.compiling.capturing import Capture, Input
 from pullback.compiling.numbers import key_of
 from pullback.compiling.program import Number, Value
+from pullback.tensor.size import Size
 
 
 def fingerprint(made: Capture) -> tuple[Any, ...]:
@@ -24,6 +25,8 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
             return (kind, *[name(part) for part in value])
         if kind is dict:
             return (dict, *[(key, name(part)) for key, part in value.items()])
+        if kind is slice:
+            return (slice, name(value.start), name(value.stop), name(value.step))
         if kind is float or kind is complex:
             return (kind, repr(value))
         try:
@@ -62,7 +65,7 @@ def _form(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return (type(value), repr(value)) if isinstance(value, (int, float, complex, str)) else id(value)
+    return (type(value), repr(value)) if isinstance(value, (int, float, complex, str, Size)) else id(value)
 
 
 def _described(output: Any) -> Any:

@@ -24,10 +24,11 @@ from pullback.backend import array_module
 from pullback.backend import dtype as dtypes
 from pullback.backend.random import Generator
 from pullback.backend.traced_array import plain
-from pullback.compiling.numbers import TracedNumber
+from pullback.compiling.numbers import TracedInt, TracedNumber, is_called_from_package, plain_number
 from pullback.compiling.recorder import Recorder
 from pullback.facts import fact_of, names_with
 from pullback.kernels.arithmetic import add
+from pullback.modes.source_lines import PACKAGE
 from pullback.native import extension
 from pullback.recording import array_formulas
 from pullback.tensor.tensor import Tensor
@@ -236,9 +237,14 @@ def _following(number_as: Any) -> Any:
 
     def followed(value: Any, dtype: Any) -> Any:
         recorder = _recording.recorder
-        if type(value) is not TracedNumber or recorder is None or not recorder.is_open() or dtype.kind != "f":
+        if type(value) is not TracedNumber and type(value) is not TracedInt:
             return number_as(value, dtype)
-        return recorder.scalar_array(value, dtype)
+        if recorder is None or not recorder.is_open() or value._numbers is not recorder.followed:
+            return number_as(plain_number(value), dtype)
+        if dtype.kind == "f" and type(value) is TracedNumber:
+            return recorder.scalar_array(value, dtype)
+        recorder.followed.read()
+        return number_as(plain_number(value), dtype)
 
     return followed
 
@@ -306,6 +312,52 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
                 setattr(Tensor, name, method)
 
 
+@contextmanager
+def following_sizes() -> Iterator[None]:
+    """Let the user's code learn sizes as numbers that are followed. See Note [Followed sizes]."""
+    with _lock:
+        former = {name: vars(Tensor)[name] for name in ("shape", "size", "numel", "nelement", "stride", "nbytes")}
+        length = vars(Tensor)["__len__"]
+        for name, method in former.items():
+            is_property = isinstance(method, property)
+            told: Any = _telling_sizes(method.fget if is_property else method)
+            setattr(Tensor, name, property(told) if is_property else told)
+        setattr(Tensor, "__len__", _telling_length(length))  # noqa: B010  # as the others
+    try:
+        yield
+    finally:
+        with _lock:
+            for name, method in {**former, "__len__": length}.items():
+                setattr(Tensor, name, method)
+
+
+def _telling_sizes(method: Any) -> Any:
+    def telling(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = method(self, *args, **kwargs)
+        recorder = _recording.recorder
+        if recorder is None or not recorder.is_open() or is_called_from_package(1):
+            return made
+        if isinstance(made, int):
+            return recorder.sizes.see([made])[0]
+        return tuple.__new__(type(made), recorder.sizes.see(made))
+
+    telling.__name__ = method.__name__
+    telling.__doc__ = method.__doc__
+    return telling
+
+
+def _telling_length(method: Any) -> Any:
+    """`len` gives Python's own numbers: what the user's code does with it cannot be followed."""
+
+    def telling(self: Any) -> Any:
+        recorder = _recording.recorder
+        if recorder is not None and recorder.is_open() and not is_called_from_package(1):
+            recorder.sizes.read()
+        return method(self)
+
+    return telling
+
+
 _SETTING = ("set_state", "manual_seed", "seed")
 """Methods that move a random stream to another place, which no program does."""
 
@@ -325,10 +377,20 @@ def watching_streams() -> Iterator[None]:
                 setattr(Generator, name, method)
 
 
+def _is_restored() -> bool:
+    """Whether this package sets a state, which it does to give back one that was there before."""
+    frame: Any = sys._getframe(2)
+    if frame.f_code.co_name == "set_rng_state":
+        frame = frame.f_back
+    return bool(frame.f_code.co_filename.startswith(PACKAGE))
+
+
 def _setting(method: Any) -> Any:
     def setting(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = _recording.recorder
         if recorder is not None and recorder.is_open():
+            if method.__name__ != "set_state" or not _is_restored():
+                recorder.stop("the random stream is moved, by a seed or a state")
             recorder.move_stream()
         return method(self, *args, **kwargs)
 

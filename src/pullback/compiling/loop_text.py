@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from pullback.compiling.elements import print_element, renamed
 from pullback.compiling.fusion import COLUMNS, ROWS, WHOLE, Group, row_strides
+from pullback.compiling.sizes import MARK, with_parameters
 from pullback.compiling.steps import Element, Place, Reduction, Storage, strides_over
 from pullback.expressions.tree import MASK, NUMBER, REAL, Expr, Load
 
@@ -36,6 +37,8 @@ class Loop:
     numbers: list[int]
     count: int
     smallest: int
+    sizes: list[float] = field(default_factory=list)
+    """The values of its parameters. See Note [Sizes in text]."""
     partials: list[tuple[Reduction, int]] = field(default_factory=list)
     """Reductions whose parts are still to be put together, and where among the places their parts go."""
 
@@ -60,9 +63,9 @@ def write_loop(group: Group, wanted: set[Storage]) -> Loop:
         exact = second.write(by_libm=True)
         body = body.replace("(void)beyond;", "if (beyond) { NAME_exact(places, at, numbers, begin, end); }")
         exact = exact.replace("void NAME(", "static void NAME_exact(")
-    return Loop(
-        exact + body, writer.places, writer.numbers, writer.count, writer.smallest, writer.partials
-    )  # fmt: skip
+    at = len(writer.places) + len(writer.partials) + len(writer.numbers)
+    text, sizes = with_parameters(exact + body, at)
+    return Loop(text, writer.places, writer.numbers, writer.count, writer.smallest, sizes, writer.partials)
 
 
 class _Writer:
@@ -204,6 +207,7 @@ class _Writer:
             head.append(f"    double *restrict partial_{self.names[step.out.storage]} = (double *)places[at[{at}]];")
         first = len(self.accesses) + len(self.partials)
         head += [f"    const double n{i} = numbers[at[{first + i}]];" for i in range(len(self.numbers))]
+        head.append(MARK.rstrip("\n"))
         if self.beyond:
             head.append("    int beyond = 0;")
             body.append("    (void)beyond;")

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.compiling.elements import Reading, is_printable, read_call
 from pullback.compiling.program import Call, Number, Program, Value, values_in
+from pullback.compiling.sizes import SizedScalar, broadcast_shape, sized_among, without_sizes
 from pullback.compiling.steps import (
     C_TYPES,
     CONSTANT,
@@ -111,6 +112,11 @@ class Lowering:
         self.places: dict[Any, Place] = {}
         self.numbers = {value: i for i, value in enumerate(program.inputs) if isinstance(value, Number)}
         self.call: Call | None = None
+        values = [*program.inputs, *[result for call in program.calls for result in call.results]]
+        arrays = [value for value in values if isinstance(value, Value)]
+        self._sizes = sized_among(value.shape for value in arrays)
+        """What NumPy gives as plain numbers, as changing sizes again. See Note [Sizes in text]."""
+        self._strides = sized_among(value.strides for value in arrays)
         for index, value in enumerate(program.inputs):
             if isinstance(value, Value):
                 dtype = np.dtype(value.dtype)
@@ -124,8 +130,10 @@ class Lowering:
             if not isinstance(value, Value) or value.constant is None:
                 raise NotLowered("a value that nothing made")
             array = np.asarray(value.constant)
+            shape = tuple(value.shape) if tuple(value.shape) == array.shape else array.shape
+            strides = tuple(value.strides) if tuple(value.strides) == array.strides else array.strides
             self.places[value] = Storage(
-                CONSTANT, constant=array, shape=array.shape, strides=array.strides, dtype=array.dtype
+                CONSTANT, constant=array, shape=shape, strides=strides, dtype=array.dtype
             ).whole
         return self.places[value]
 
@@ -158,7 +166,7 @@ class Lowering:
                 symbols.append(operand)
         reals = [place.dtype for place in names.values() if place.dtype.char != "?"]
         if out is None:
-            shape = np.broadcast_shapes(*[place.shape for place in names.values()])
+            shape = broadcast_shape(*[place.shape for place in names.values()])
             out = self.new(shape, dtype or reals[0])
         made = text(*symbols)
         dtype = reals[0] if reals else out.dtype
@@ -210,8 +218,8 @@ class Lowering:
         self.steps.append(MatrixProduct(out, a, b, self.call))
         return out
 
-    def window(self, place: Place, function: Callable[[Any], Any]) -> Place:
-        """The place that a view of a place is: the function is run on memory that nobody reads."""
+    def window(self, place: Place, function: Callable[[Any], Any], shape: Any = None) -> Place:
+        """The place that a view of a place is, of a shape if that is known: the function is run on memory nobody reads."""
         item = place.dtype.itemsize
         if any(stride % item for stride in place.strides):
             raise NotLowered("elements that are not aligned")
@@ -226,7 +234,10 @@ class Lowering:
         first = made.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
         if not (0 <= first <= reach) or not made.size or not np.may_share_memory(made, memory):
             raise NotLowered("a copy")
-        return place.windowed(made.shape, tuple([stride * item for stride in made.strides]), first * item)
+        strides = tuple([self._strides.get(stride * item, stride * item) for stride in made.strides])
+        if shape is None or tuple(shape) != made.shape:
+            shape = [self._sizes.get(size, size) for size in made.shape]
+        return place.windowed(tuple(shape), strides, first * item)
 
     def constant_number(self, value: Any) -> Any:
         """A Python number of the call: one that changes from call to call cannot be looked at."""
@@ -331,7 +342,8 @@ def _lower_view(made: Lowering, call: Call) -> None:
     place = made.place(call.arguments[0])
     if result.dtype != place.dtype:
         raise NotLowered("memory read as another dtype")
-    seen = made.window(place, lambda array: call.function(array, *call.arguments[1:], **call.options))
+    arguments, options = without_sizes((call.arguments[1:], call.options))
+    seen = made.window(place, lambda array: call.function(array, *arguments, **options), result.shape)
     if seen.shape != tuple(result.shape):
         raise NotLowered("a view of another shape")
     made.places[result] = seen
@@ -377,6 +389,8 @@ def _lower_element(made: Lowering, call: Call, module: str, name: str) -> None:
             return Load(local, tree.NUMBER)
         if isinstance(given, np.generic):
             return given.item()
+        if isinstance(given, SizedScalar):
+            return given.number
         return given
 
     arguments = tuple([symbol(part) for part in call.arguments])
@@ -390,7 +404,7 @@ def _lower_element(made: Lowering, call: Call, module: str, name: str) -> None:
         raise NotLowered("a result of another dtype")
     if not operands or (not dtypes and not reading.is_mask and wanted.char not in "fd"):
         raise NotLowered("no array")
-    if np.broadcast_shapes(*[place.shape for place in operands.values()]) != tuple(result.shape):
+    if broadcast_shape(*[place.shape for place in operands.values()]) != tuple(result.shape):
         raise NotLowered("not elementwise")
     dtype = next(iter(dtypes), wanted)
     if dtype.kind in "iu" and not fact_of(name, "loops_on_integers"):

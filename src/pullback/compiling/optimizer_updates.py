@@ -7,6 +7,7 @@ reads the options of its group.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,11 @@ class _Update:
         self.update, self.optimizer, self.group = update, optimizer, group
         self.names = [tuple(state) for _, _, state in entries]
         self.__name__ = f"{type(optimizer).__name__}_update"
+
+    def is_same_update(self, other: Any) -> bool:
+        """Whether two updates are of the same group of one optimizer."""
+        mine, others = (self.update, self.optimizer, self.group), (other.update, other.optimizer, other.group)
+        return all(map(operator.is_, mine, others)) and bool(self.names == other.names)
 
     def __call__(self, rows: list[list[Any]]) -> tuple[Any, ...]:
         """The new arrays: parameters and state, row by row."""

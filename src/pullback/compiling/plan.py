@@ -22,6 +22,7 @@ from pullback.compiling.library import CompilerFailed, library
 from pullback.compiling.loop_text import Loop, write_loop
 from pullback.compiling.lowering import Lowering, NotLowered, lower
 from pullback.compiling.program import Number, Program, Runner, Value, fill
+from pullback.compiling.sizes import MARK, with_parameters, without_sizes
 from pullback.compiling.steps import (
     CONSTANT,
     INPUT,
@@ -60,6 +61,8 @@ class Instruction:
     product: tuple[int, ...] = (0,) * 13
     parts: list[Storage] = field(default_factory=list)
     """Memory between this loop and the one that puts the parts of its reductions together."""
+    sizes: Storage | None = None
+    """The values of the parameters of its text. See Note [Sizes in text]."""
 
 
 @dataclass
@@ -204,15 +207,24 @@ def _instructions(group: Group, wanted: set[Storage]) -> list[Instruction]:
         return [_product(group, first)]
     loop = write_loop(group, wanted)
     made = Instruction(group, loop, list(loop.places), loop.numbers, loop.count, loop.smallest, loop.text)
+    made.sizes = _sizes(loop.sizes)
     instructions = [made]
     for step, _ in loop.partials:
         parts = Storage(MADE, shape=(loop.count,), strides=(8,), dtype=np.dtype(np.float64)).whole
         made.places.append(parts)
         made.parts.append(parts.storage)
-        instructions.append(
-            Instruction(group, None, [parts, step.out.rooted], [], 1, 0, _combination(step, loop.count))
-        )  # fmt: skip
+        text, sizes = with_parameters(_combination(step, loop.count), 2)
+        joined = Instruction(group, None, [parts, step.out.rooted], [], 1, 0, text, sizes=_sizes(sizes))
+        instructions.append(joined)
     return instructions
+
+
+def _sizes(values: list[float]) -> Storage | None:
+    """Memory that holds the parameters of a loop."""
+    if not values:
+        return None
+    array = np.array(values)
+    return Storage(CONSTANT, constant=array, shape=array.shape, strides=array.strides, dtype=array.dtype)
 
 
 def _combination(step: Reduction, count: int) -> str:
@@ -221,7 +233,7 @@ def _combination(step: Reduction, count: int) -> str:
     join = "total += part[i]" if step.how == "sum" else f"total = {step.how}_of(total, part[i])"
     return (
         "void NAME(char *const *places, const int32_t *at, const double *numbers, ptrdiff_t begin, ptrdiff_t end)\n{\n"
-        f"    const double *part = (const double *)places[at[0]];\n    double total = {start};\n"
+        f"{MARK}    const double *part = (const double *)places[at[0]];\n    double total = {start};\n"
         f"    for (ptrdiff_t i = 0; i < {count}; i++)\n        {join};\n"
         f"    *({step.out.ctype} *)places[at[1]] = ({step.out.ctype})total;\n}}\n"
     )
@@ -291,6 +303,8 @@ class _Tables:
                 origin, index, offset = self._origin(place.storage)
                 at.append(places.setdefault((origin, index, offset + place.offset), len(places)))
             at += [numbers_at[number] for number in i.numbers]
+            if i.sizes is not None:
+                at.append(places.setdefault(self._origin(i.sizes), len(places)))
             kind, address = (0, addresses[i.text]) if i.text else (1, 0)
             rows += [kind, address, i.count, i.smallest, first, *i.product]
             work += _work(i)
@@ -456,7 +470,9 @@ class PlannedRunner:
         return lambda held: _window(held[slot], place)
 
     def _call(self, part: KernelCall, gone: list[int]) -> Callable[[list[Any]], None]:
-        call = part.call
+        call = replace(
+            part.call, arguments=without_sizes(part.call.arguments), options=without_sizes(part.call.options)
+        )  # fmt: skip
         readers = [(value, self._reader(place)) for value, place in part.places.items()]
         numbers = [(v, i) for i, v in enumerate(self._plan.program.inputs) if isinstance(v, Number)]
         targets = [self._slot(place.storage.memory) for place in part.outs]
@@ -662,11 +678,11 @@ def _layout_check(plan: Plan) -> Callable[[Sequence[Any]], bool]:
 
 def _title(instruction: Instruction) -> str:
     if not instruction.text:
-        _, rows, columns, depth, *_, batch, _, _, _ = instruction.product
+        _, rows, columns, depth, *_, batch, _, _, _ = map(int, instruction.product)
         return f"product {rows}x{depth} by {depth}x{columns}" + (f", {batch} times" if batch > 1 else "")
     names = [step.source.kernel for step in instruction.group.steps if step.source is not None]
     told = ", ".join(dict.fromkeys(names))
-    return f"{instruction.group.kind} over {list(instruction.group.dims)}: {told or 'copy'}"
+    return f"{instruction.group.kind} over {[int(dim) for dim in instruction.group.dims]}: {told or 'copy'}"
 
 
 def describe(plan: Plan, problem: str = "") -> str:

@@ -23,7 +23,7 @@ from pullback.backend.array_module import as_array, memory_bounds, storage_of
 from pullback.backend.traced_array import ReadNumber, TracedArray, plain, traced
 from pullback.compiling.function_text import spot_of
 from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
-from pullback.compiling.numbers import Numbers, TracedNumber, key_of
+from pullback.compiling.numbers import Numbers, Sizes, TracedInt, TracedNumber, key_of, plain_number
 from pullback.compiling.program import Call, Number, Program, Value
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
@@ -90,6 +90,8 @@ class Recorder:
         """Whether code ran that may make texts of numbers without asking them."""
         self.followed = Numbers()
         """Numbers among the arguments that change. See Note [Changing numbers]."""
+        self.sizes = Sizes()
+        """What the user's code learned of sizes. See Note [Followed sizes]."""
         self.scalars: dict[Any, tuple[Number | Value, Any]] = {}
         """What kernels got of these: inputs of the program, with the expressions that they are, by those."""
         self._scalar_arrays: dict[Any, Any] = {}
@@ -116,7 +118,7 @@ class Recorder:
 
     def close(self) -> None:
         """End the recording: traced arrays are arrays like others from now on."""
-        self._open = self.followed.is_open = False
+        self._open = self.followed.is_open = self.sizes.is_open = False
         self._kept.clear()
 
     def stop(self, reason: str) -> None:
@@ -467,8 +469,8 @@ class Recorder:
             return self.read(given)
         if kind is ReadNumber:
             self.use_number()
-        elif kind is TracedNumber:
-            return self._scalar(given)
+        elif kind is TracedNumber or kind is TracedInt:
+            return self._scalar(given) if given._numbers is self.followed else plain_number(given)
         elif kind is complex or isinstance(given, _generic):
             self.followed.read()  # it may have been made of one that is followed
         return given
@@ -484,7 +486,7 @@ class Recorder:
         key = key_of(expression)
         known = self._scalar_arrays.get(key)
         if known is None:
-            array = _as_array(float.__float__(number), dtype)
+            array = _as_array(plain_number(number), dtype)
             value = value_of(array)
             self._add_block(Block(array, value))
             self.scalars[key] = (value, expression)
@@ -557,8 +559,8 @@ _generic: Any = type(_ndarray((1,), dtype="f8")[0]).__mro__[-3]
 def _plain(value: Any) -> Any:
     """Arguments with plain arrays and numbers."""
     kind = type(value)
-    if kind is TracedNumber:
-        return float.__float__(value)
+    if kind is TracedNumber or kind is TracedInt:
+        return plain_number(value)
     if kind is tuple or kind is list:
         return kind([_plain(part) for part in value])
     if kind is dict:

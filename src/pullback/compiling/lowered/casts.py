@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.compiling.lowered.common import LOWERINGS, identity, lowering
 from pullback.compiling.lowering import Lowering, NotLowered, Symbol, as_expression, choose
+from pullback.compiling.sizes import broadcast_shape
 from pullback.compiling.steps import Place, is_dense, row_major
 from pullback.expressions import tree
 
@@ -59,7 +60,7 @@ def reshape(lower: Lowering, input: Place, shape: tuple[int, ...]) -> Place:
     if not is_dense(input.shape, input.strides, 0) and -1 in shape:
         raise NotLowered("an inferred size")
     copy = lower.map(identity, input, out=lower.new(input.shape, input.dtype))
-    return lower.window(copy, lambda array: array.reshape(shape))
+    return lower.window(copy, lambda array: array.reshape(shape), shape)
 
 
 unsafe_view = LOWERINGS["unsafe_view"] = reshape
@@ -93,7 +94,7 @@ def _comparison(name: str, sign: str) -> None:
         if input.dtype.char == "?":
             raise NotLowered("masks")
         places = [place for place in (input, other) if isinstance(place, Place)]
-        shape = np.broadcast_shapes(*[place.shape for place in places])
+        shape = broadcast_shape(*[place.shape for place in places])
         strides = _strides_like(shape, 1, places)
         out = lower.new(shape, np.bool_, strides)
         return lower.map(lambda x, y: x.compare(sign, y), input, other, out=out)

@@ -32,7 +32,7 @@ def floating(*places: Place | None) -> None:
 def reshaped(lower: Lowering, place: Place, shape: tuple[int, ...]) -> Place:
     if place.shape == shape:
         return place
-    return lower.window(place, lambda array: array.reshape(shape))
+    return lower.window(place, lambda array: array.reshape(shape), shape)
 
 
 def copied(lower: Lowering, place: Place) -> Place:

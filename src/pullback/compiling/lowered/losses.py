@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from pullback.compiling.lowered.common import floating, lowering
 from pullback.compiling.lowered.reductions import sum
 from pullback.compiling.lowering import Lowering, NotLowered, apply
+from pullback.compiling.sizes import broadcast_shape
 from pullback.compiling.steps import Place
 
 
@@ -28,7 +27,7 @@ def mse_loss(lower: Lowering, input: Place, target: Place, reduction: int = 1) -
 @lowering
 def mse_loss_grad(lower: Lowering, grad: Place, input: Place, target: Place, reduction: int) -> Place:
     floating(grad, input, target)
-    size = math.prod(np.broadcast_shapes(input.shape, target.shape))
+    size = math.prod(broadcast_shape(input.shape, target.shape))
     factor = 2.0 / max(size, 1) if reduction == 1 else 2.0
     return lower.map(lambda g, x, y: (x - y) * factor * g, grad, input, target)
 

@@ -12,6 +12,7 @@ from pullback.compiling.lowered.common import LOWERINGS, floating, lowering, res
 from pullback.compiling.lowered.reductions import sum_to
 from pullback.compiling.lowering import Lowering, NotLowered
 from pullback.compiling.program import Number
+from pullback.compiling.sizes import broadcast_shape
 from pullback.compiling.steps import Place
 from pullback.kernels.einstein_products import _aligned_to, _folding, _parts_of, _steps_of_three
 
@@ -124,7 +125,7 @@ def matmul_batched(lower: Lowering, input: Place, other: Place) -> Place:
     if len(other.shape) == 2:
         made = _product(lower, _as_rows(lower, input), other)
         return reshaped(lower, made, (*input.shape[:-1], other.shape[1]))
-    lead = tuple(np.broadcast_shapes(input.shape[:-2], other.shape[:-2]))
+    lead = broadcast_shape(input.shape[:-2], other.shape[:-2])
     a, b = (place.broadcast((*lead, *place.shape[-2:])) for place in (input, other))
     return _in_batches(lower, a, b, lead)
 
