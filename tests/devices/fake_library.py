@@ -38,6 +38,25 @@ class FakeLibrary(Library):
         self.reads: list[str] = []
         """What was read on the host, in order."""
         self.is_strict = False
+        self.watch: Any = None
+        """Who is told which arrays work reads and makes, where order is checked (fake_streams.py)."""
+
+    def call(self, function: Any, args: Any, options: Any) -> Any:
+        result = super().call(function, args, options)
+        if self.watch is not None:
+            self.watch.work((args, options, getattr(function, "__self__", None)), (result, options.get("out")))
+        return result
+
+    def take(self, raw: Any, index: Any) -> Any:
+        found = super().take(raw, index)
+        if self.watch is not None:
+            self.watch.work(raw, found)
+        return found
+
+    def put(self, raw: Any, index: Any, value: Any) -> None:
+        super().put(raw, index, value)
+        if self.watch is not None:
+            self.watch.work(value, raw, writes=True)
 
     def place_of(self, raw: Any) -> device:
         return FAKE

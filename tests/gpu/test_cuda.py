@@ -54,6 +54,54 @@ def test_streams_and_events() -> None:
     assert start.elapsed_time(end) > 0
 
 
+def test_backward_runs_on_the_streams_of_forward() -> None:
+    sides = [pullback.cuda.Stream() for _ in range(3)]
+    seen = []
+
+    def compute(streams: list[pullback.cuda.Stream]) -> list[float]:
+        pullback.manual_seed(0)
+        x = pullback.randn(700, 700, device="cuda", requires_grad=True)
+        base = x * 0.05
+        here, results = pullback.cuda.current_stream(), []
+        for stream in streams:
+            stream.wait_stream(here)
+            with pullback.cuda.stream(stream):
+                y = base
+                for _ in range(6):
+                    y = ((y @ base) * 0.3 + base).tanh()
+                y.register_hook(lambda grad: seen.append(pullback.cuda.current_stream()))
+                results.append(y)
+        for stream in streams:
+            here.wait_stream(stream)
+        sum(results[1:], results[0]).sum().backward()
+        assert pullback.cuda.current_stream() == here
+        gradient = x.grad * 1
+        return gradient.flatten()[::10001].tolist()
+
+    expected = compute([pullback.cuda.current_stream()] * 3)
+    for _ in range(5):
+        seen.clear()
+        assert compute(sides) == expected
+        assert set(seen) == set(sides)
+
+
+def test_memory_that_another_stream_uses_is_not_given_away() -> None:
+    side, here = pullback.cuda.Stream(), pullback.cuda.current_stream()
+    for _ in range(10):
+        x = pullback.full((1 << 22,), 1.0, device="cuda")
+        side.wait_stream(here)
+        with pullback.cuda.stream(side):
+            y = x
+            for _ in range(20):
+                y = (y.view(2048, 2048) @ y.view(2048, 2048)).flatten() / 2048
+            z = x * y
+        x.record_stream(side)
+        del x
+        others = [pullback.full((1 << 22,), float(n), device="cuda") for n in range(4)]
+        here.wait_stream(side)
+        assert z.sum().item() == 1 << 22, others
+
+
 def test_memory_is_shared_with_cupy_without_a_copy() -> None:
     a = cupy.arange(4, dtype=cupy.float32)
     x = pullback.from_dlpack(a)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pullback.autograd.differentiation import run_engine
 from pullback.autograd.saved_tensor_mutation import allow_mutation_on_saved_tensors
 from pullback.engine.engine import current_graph_task
+from pullback.engine.streams import Warnings
 from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
@@ -249,7 +250,8 @@ def _register_any(tensors: Sequence[Any], fn: Callable[..., None]) -> RemovableH
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Accepted: there are no streams on the CPU."""
+    """Say whether to warn where a leaf's gradient comes from another stream than its AccumulateGrad has."""
+    Warnings.is_on = enabled
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.backend.device import find_library, usable_device
+from pullback.modes.streams import Stream as StreamBase
+from pullback.modes.streams import use_stream
 
 
 def _cuda() -> Any:
@@ -18,7 +20,7 @@ def _begin_pending() -> None:
     find_library("cuda").pending.flush()
 
 
-class Stream:
+class Stream(StreamBase):
     """A queue of work on a GPU: what is in one runs in order, beside what is in others."""
 
     def __init__(self, device: Any = None, priority: int = 0, *, _raw: Any = None) -> None:
@@ -56,6 +58,20 @@ class Stream:
     def wait_stream(self, stream: Stream) -> None:
         """Let later work wait for all work in another stream so far."""
         self.wait_event(stream.record_event())
+
+    def begin(self) -> None:
+        """Let this thread's work go here from now on."""
+        _begin_pending()
+        self.raw.use()
+
+    def default(self) -> Stream:
+        """The stream that work goes to unless another is chosen."""
+        return default_stream(self.device)
+
+    def settle(self, array: Any) -> None:
+        """See to it that the work that makes an array is in a stream."""
+        array = getattr(array, "_array", array)
+        getattr(getattr(array, "part", array), "raw", None)
 
     def __enter__(self) -> Stream:
         self._block = StreamContext(self)
@@ -111,14 +127,12 @@ class StreamContext:
 
     def __enter__(self) -> None:
         if self.stream is not None:
-            _begin_pending()
-            self._before = _cuda().get_current_stream()
-            self.stream.raw.use()
+            self._before = current_stream(self.stream.device)
+            use_stream(self.stream)
 
     def __exit__(self, *exception: object) -> None:
         if self.stream is not None:
-            _begin_pending()
-            self._before.use()
+            use_stream(self._before)
 
 
 def stream(stream: Stream | None) -> StreamContext:
@@ -129,8 +143,7 @@ def stream(stream: Stream | None) -> StreamContext:
 def set_stream(stream: Stream | None) -> None:
     """Let work from now on go to a stream."""
     if stream is not None:
-        _begin_pending()
-        stream.raw.use()
+        use_stream(stream)
 
 
 def current_stream(device: Any = None) -> Stream:

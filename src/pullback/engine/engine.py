@@ -23,6 +23,7 @@ from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.leaks import begin_pass
 from pullback.engine.ready_queue import ReadyQueue
+from pullback.engine.streams import PassStreams
 from pullback.engine.validation import fit_gradient, fit_gradients
 from pullback.errors import AnomalyError, check_gradient_shape, no_memory
 from pullback.graph.accumulate_grad import AccumulateGrad
@@ -122,6 +123,8 @@ class Engine:
             root.grads = tuple([g._array for g in grads])
         if not accumulate:
             task.mark_needed(root, list(captures), wanted)
+        if process.streams:
+            task.streams = PassStreams(root)
         _running.task = task
         global _passes
         if outer is None:
@@ -137,12 +140,16 @@ class Engine:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
             else:
                 self._run(task, root)
+            if task.streams is not None:
+                task.streams.end()
             if in_use:
                 for library in in_use:
                     library.end_pass()
             if task.final_callbacks:
                 task.run_callbacks()
         finally:
+            if task.streams is not None:
+                task.streams.leave()
             if task.moves_tensors:
                 switches.current_node = former_node
             if (
@@ -171,6 +178,7 @@ class Engine:
         keep_graph = task.keep_graph
         called_at = task.called_at
         log_nodes = process.log_nodes
+        streams = task.streams
         node: Node = root
         following: Node
         grads: list[Any] = [None]
@@ -198,6 +206,8 @@ class Engine:
                         for other, result in enumerate(results):
                             if result is grad and other != index:
                                 new = 0
+                    if streams is not None:
+                        streams.send(node, following, grad)
                     if left == 0 and following.output_count == 1 and following not in not_ready:
                         arrived = [grad.whole() if isinstance(grad, PartialGradient) else grad]
                         arrived_owned = [new]
@@ -235,6 +245,8 @@ class Engine:
                     node, grads, owned = queue.pop()
 
                 edges = node.next_edges if info is None else task.wanted_edges(node)
+                if streams is not None:
+                    streams.enter(node, not edges or task.captures_at(node))
                 if (
                     node.extra is not None or node.needs_tensors or type(node) is AccumulateGrad
                     or process.changed or log_nodes or _passes != 1

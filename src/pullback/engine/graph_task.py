@@ -43,7 +43,7 @@ class GraphTask:
 
     __slots__ = (
         "called_at", "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "keep_graph",
-        "moves_tensors", "not_ready", "ready_queue", "root",
+        "moves_tensors", "not_ready", "ready_queue", "root", "streams",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -62,6 +62,8 @@ class GraphTask:
         self.exec_info: dict[Node, ExecInfo] | None = None
         self.captured: list[Any] = []
         self.final_callbacks: list[Callable[[], None]] = []
+        self.streams: Any = None
+        """Its PassStreams, where streams are in use. See Note [Streams]."""
 
     def run_callbacks(self) -> None:
         """Run what was queued for the end of the pass, also what is queued while this runs."""

@@ -7,12 +7,14 @@ can be shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pullback.engine.engine import Engine, as_value, running_pass
 from pullback.engine.graph_task import GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.leaks import begin_pass
+from pullback.engine.streams import PassStreams
 from pullback.engine.validation import fit_gradients
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import GraphRoot
@@ -20,6 +22,7 @@ from pullback.graph.edge import Edge, Edges
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import note_source_line
+from pullback.modes.switches import process
 
 
 class Arrival(NamedTuple):
@@ -55,6 +58,8 @@ def run_in_steps(
     root = GraphRoot(edges, [grad._array for grad in grads])
     task.root = root
     task.count_dependencies([root])
+    if process.streams:
+        task.streams = PassStreams(root)
     if wanted:
         task.mark_needed(root, [], wanted)
     sent = Departure(root, task.wanted_edges(root), root.grads)
@@ -64,10 +69,28 @@ def run_in_steps(
             break
         node, arrived, _ = task.ready_queue.pop()
         yield Arrival(node, tuple(arrived))
-        sent = _look(engine, task, node, arrived) if only_look else _run(engine, task, node, arrived)
+        with on_stream_of(task, node):
+            sent = _look(engine, task, node, arrived) if only_look else _run(engine, task, node, arrived)
         yield sent
+    if task.streams is not None:
+        task.streams.end()
     with running_pass(task):
         task.run_callbacks()
+
+
+@contextmanager
+def on_stream_of(task: GraphTask, node: Node, sender: Node | None = None, grad: Any = None) -> Iterator[None]:
+    """A block that is work of a node, to which `sender` sends a gradient; users go on with the stream that they chose."""
+    streams = task.streams
+    if streams is not None and sender is not None:
+        streams.send(sender, node, grad)
+    elif streams is not None:
+        streams.enter(node, not node.next_edges)
+    try:
+        yield
+    finally:
+        if streams is not None:
+            streams.pause()
 
 
 def _send(task: GraphTask, sent: Departure) -> None:
@@ -78,7 +101,8 @@ def _send(task: GraphTask, sent: Departure) -> None:
         node, input_nr = edge
         buffer = task.not_ready.setdefault(node, InputBuffer(node.output_count))
         if grad is not None:
-            buffer.add(input_nr, grad, 0)
+            with on_stream_of(task, node, sent.node, grad):
+                buffer.add(input_nr, grad, 0)
         task.dependencies[node] -= 1
         if not task.dependencies[node]:
             del task.not_ready[node]

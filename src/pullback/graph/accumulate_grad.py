@@ -210,4 +210,6 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
             leaf._accumulator = weakref.ref(node)
             if process.changed and switches.anomaly_mode:
                 remember_recording(node, switches.current_node)
+            if process.finishing and switches.stream is not None:
+                node.require_extra().stream = switches.stream
     return node

@@ -116,6 +116,8 @@ def _adjust(node: Node, stack: list[Node]) -> None:
             continue
         known.add(step)
         steps.append(step)
+        if node.extra is not None and node.extra.stream is not None:
+            step.require_extra().stream = node.extra.stream
         if recorded.released:
             step.release_saved_tensors()
         else:

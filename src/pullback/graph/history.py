@@ -66,11 +66,13 @@ def set_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
 
 
 def adopt_switches(node: Node) -> None:
-    """Apply to a new node what this thread has switched on: saved-tensor hooks, anomaly mode."""
+    """Apply to a new node what this thread has switched on: saved-tensor hooks, anomaly mode, a stream."""
     if switches.saved_tensor_hooks:
         pack_saved_tensors(node, gradient_edge)
     if switches.anomaly_mode:
         remember_recording(node, current_node())
+    if switches.stream is not None:
+        node.require_extra().stream = switches.stream
 
 
 def current_node() -> Node | None:

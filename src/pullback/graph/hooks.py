@@ -32,6 +32,7 @@ class NodeExtra:
         "post_hooks",
         "pre_hooks",
         "retain_hooks",
+        "stream",
         "tensor_hooks",
         "told_dims",
         "transform",
@@ -47,6 +48,8 @@ class NodeExtra:
         self.place: tuple[str, int] | None = None
         """The file and line of the user's that recorded the node under anomaly mode."""
         self.metadata: dict[Any, Any] | None = None
+        self.stream: Any = None
+        """The stream of a device on which the operation ran, where it was not the default one. See Note [Streams]."""
         self.is_dispatched = False
         self.told_dims: dict[str, Any] = {}
         """Dimensions that a dispatch mode was told from the end: backward tells them as they were given."""

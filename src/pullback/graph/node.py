@@ -26,6 +26,7 @@ from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.source_lines import freed
 from pullback.modes.source_lines import notes, source_line
+from pullback.modes.switches import process, switches
 from pullback.native import extension
 from pullback.typing import DType, Shape
 
@@ -335,6 +336,8 @@ def begin_recording(node: Node) -> None:
     """Give a node that is made by hand its sequence number and its source line."""
     node.sequence_nr = next_sequence_nr()
     node.source = source_line()
+    if process.finishing and switches.stream is not None:
+        node.require_extra().stream = switches.stream
 
 
 def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:

@@ -27,6 +27,8 @@ class Process:
     """Threads that ask something of each new result: see `finish` in pullback/recording/slow_road.py."""
     modes: int = 0
     """Threads inside of a TorchFunctionMode, which `diverted` counts once more. See Note [Function modes]."""
+    streams: bool = False
+    """Whether some thread chose a stream of a device, ever. See Note [Streams]."""
     log_nodes: bool = False
     """Whether backward logs each node it runs; `_logging.set_logs` sets it."""
 
@@ -97,6 +99,8 @@ class Switches(threading.local):
         """The innermost NodeObserver, which sees nodes of backward run."""
         self.new_device: Any = None
         """The device on which new tensors are made, where that is not the CPU."""
+        self.stream: Any = None
+        """The stream that work on a device goes to, where that is not the default one. See Note [Streams]."""
         # Settings that no generated function reads: they may be assigned directly.
         self.anomaly_check_nan: bool = True
         self.dual_ids: tuple[int, ...] = ()
@@ -134,9 +138,10 @@ SWITCH_DEFAULTS = {
     "below_autograd": False,
     "node_observer": None,
     "new_device": None,
+    "stream": None,
 }
 
-_FINISHING = frozenset(("inference_mode", "anomaly_mode", "dual_level", "saved_tensor_hooks", "transform"))
+_FINISHING = frozenset(("inference_mode", "anomaly_mode", "dual_level", "saved_tensor_hooks", "stream", "transform"))
 
 
 def set_switch(name: str, value: Any) -> Any:

@@ -157,7 +157,7 @@ def finish(name: str, result: Any, given: Given) -> Any:
     road = _roads.get(name) or _road_of(name)
     state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per switch
     inference = state["inference_mode"]
-    if not inference and (state["saved_tensor_hooks"] or state["anomaly_mode"]):
+    if not inference and (state["saved_tensor_hooks"] or state["anomaly_mode"] or state["stream"] is not None):
         node = _recorded_node(result) if road.inputs else None
         if node is not None:
             adopt_switches(node)
