@@ -276,3 +276,13 @@ def test_a_world_that_mpi_does_not_know_is_refused(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "the world has 2, but MPI knows 1" in done.stderr
     assert done.returncode == 1
+
+
+def test_what_mpiexec_refuses_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = f"{74 * '-'}\nprterun has detected an attempt to run as root.\n{74 * '-'}\n"
+    assert _explain(tmp_path, 1, refusal) == 1
+    assert "no rank was started; mpiexec says" in (said := capsys.readouterr().err)
+    assert "attempt to run as root" in said
+    (tmp_path / "process17").write_text("0")
+    assert _explain(tmp_path, 1, refusal) == 1
+    assert "a rank ended with exit status 1" in capsys.readouterr().err

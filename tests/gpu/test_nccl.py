@@ -1,4 +1,4 @@
-"""NCCL on one rank, which is what one GPU allows: two ranks that share a GPU are refused by NCCL."""
+"""NCCL on one rank, which is what one GPU allows, and two ranks that share a GPU: NCCL refuses, main memory serves."""
 
 from __future__ import annotations
 
@@ -64,9 +64,48 @@ print("DONE")
 )
 def test_collectives_and_data_parallel_training_on_one_gpu(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    done = subprocess.run(
-        [sys.executable, "-m", "pullback", "launch", "-n", "1", str(tmp_path / "program.py")],
-        capture_output=True, text=True, timeout=300, env=variables, check=False,
-    )  # fmt: skip
+    done = launched(1, tmp_path / "program.py")
     assert "DONE" in done.stdout, done.stderr
+
+
+SHARING = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group(dist_backend)
+rank = dist.get_rank()
+values = torch.full((4,), float(rank + 1), device="cuda")
+dist.all_reduce(values)
+assert values.tolist() == [3.0] * 4
+gathered = [torch.empty(2, device="cuda") for _ in range(2)]
+dist.all_gather(gathered, torch.full((2,), float(rank), device="cuda"))
+assert [t.tolist() for t in gathered] == [[0.0, 0.0], [1.0, 1.0]]
+dist.barrier()
+dist.destroy_process_group()
+print("DONE", rank)
+"""
+
+
+@pytest.mark.skipif(not dist.is_mpi_available(), reason="needs mpi4py")
+def test_two_ranks_share_a_gpu_by_way_of_main_memory(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SHARING.replace("dist_backend", '"mpi"'))
+    done = launched(2, tmp_path / "program.py")
+    assert "DONE 0" in done.stdout, done.stderr
+    assert "DONE 1" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not (dist.is_nccl_available() and dist.is_mpi_available()), reason="needs NCCL and mpi4py")
+def test_two_ranks_on_one_gpu_are_told_what_nccl_refuses(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SHARING.replace("dist_backend", '"nccl"'))
+    done = launched(2, tmp_path / "program.py")
+    assert done.returncode
+    assert "ncclCommInitRank failed: invalid usage" in done.stderr, done.stderr
+
+
+def launched(ranks: int, program: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "pullback", "launch", "-n", str(ranks), str(program)],
+        capture_output=True, text=True, timeout=120, env=variables, check=False,
+    )  # fmt: skip

@@ -218,7 +218,10 @@ def _explain(folder: Path, status: int, said: str) -> int:
         print(f"pullback: {which} was killed by signal {number} ({signal.Signals(number).name}); all ranks were ended",
               file=sys.stderr)  # fmt: skip
         return 128 + number
-    print(f"pullback: a rank ended with exit status {status}; all ranks were ended", file=sys.stderr)
+    if said and not any(folder.iterdir()):
+        print(f"pullback: no rank was started; mpiexec says:\n{said}", file=sys.stderr)
+    else:
+        print(f"pullback: a rank ended with exit status {status}; all ranks were ended", file=sys.stderr)
     return status
 
 

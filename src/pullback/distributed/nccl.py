@@ -1,4 +1,4 @@
-"""NCCL behind a process group: CuPy's communicator, for arrays on GPUs, one GPU per rank.
+"""NCCL behind a process group: CuPy's communicator, or libnccl itself, for arrays on GPUs, one GPU per rank.
 
 MPI starts it: it carries NCCL's unique number from rank 0 to the others.
 """
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.dtype import from_numpy_dtype
+from pullback.distributed import nccl_library
 from pullback.distributed.communicator import Communicator, Request
 from pullback.distributed.mpi import MpiCommunicator
 from pullback.distributed.reduce_operation import RedOpType
@@ -25,10 +26,16 @@ _OPERATIONS = {"SUM": 0, "AVG": 0, "PREMUL_SUM": 0, "PRODUCT": 1, "MAX": 2, "MIN
 
 
 def is_installed() -> bool:
-    """Whether CuPy is there and was built with NCCL."""
-    if importlib.util.find_spec("cupy") is None:
-        return False
-    return bool(getattr(getattr(_cuda(), "nccl", None), "available", False))
+    """Whether CuPy is there, and NCCL: with it, or as a library."""
+    return importlib.util.find_spec("cupy") is not None and _nccl() is not None
+
+
+def _nccl() -> Any:
+    """CuPy's `cupy.cuda.nccl`, or what stands for it where CuPy was built without; None where there is no NCCL."""
+    of_cupy = getattr(_cuda(), "nccl", None)
+    if getattr(of_cupy, "available", False):
+        return of_cupy
+    return nccl_library if nccl_library.find() is not None else None
 
 
 def _cuda() -> Any:
@@ -57,7 +64,7 @@ class NcclCommunicator:
     """A communicator of NCCL on a stream of its own; barriers and subgroups go through MPI."""
 
     def __init__(self, mpi: MpiCommunicator) -> None:
-        nccl = _cuda().nccl
+        nccl = _nccl()
         self.rank, self.size = mpi.rank, mpi.size
         self._mpi = mpi
         number = mpi.comm.bcast(nccl.get_unique_id() if mpi.rank == 0 else None, 0)
