@@ -133,10 +133,13 @@ def test_hooks_see_gradients_on_the_device() -> None:
 
 def test_saved_tensors_are_offloaded_to_the_cpu_and_come_back() -> None:
     x = pullback.tensor([1.0, 2.0], device="fake", requires_grad=True)
-    with pullback.autograd.graph.save_on_cpu():
-        y = x * x
-    y.sum().backward()
-    assert x.grad.tolist() == [2.0, 4.0]
+    for pin_memory in (False, True):
+        with pullback.autograd.graph.save_on_cpu(pin_memory=pin_memory):
+            y = x * x
+        assert y.grad_fn.next_functions
+        y.sum().backward()
+        assert x.grad.tolist() == [2.0, 4.0]
+        x.grad = None
 
 
 def test_checkpoint_double_backward_forward_mode_and_vmap() -> None:

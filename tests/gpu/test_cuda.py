@@ -102,6 +102,62 @@ def test_memory_that_another_stream_uses_is_not_given_away() -> None:
         assert z.sum().item() == 1 << 22, others
 
 
+def test_memory_is_pinned_for_the_gpu() -> None:
+    x = pullback.arange(12.0).reshape(3, 4).T
+    y = x.pin_memory()
+    assert y.is_pinned()
+    assert not x.is_pinned()
+    assert y.pin_memory() is y
+    assert y.stride() == x.stride()
+    assert y.cuda(non_blocking=True).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        y.cuda().pin_memory()
+    (batch,) = pullback.utils.data.DataLoader([1.0, 2.0], batch_size=2, pin_memory=True)
+    assert batch.is_pinned()
+
+
+def network_and_input() -> tuple[pullback.nn.Module, pullback.Tensor]:
+    pullback.manual_seed(0)
+    layers = [m for _ in range(6) for m in (pullback.nn.Linear(512, 512), pullback.nn.GELU())]
+    return pullback.nn.Sequential(*layers).cuda(), pullback.randn(4096, 512, device="cuda")
+
+
+def test_saved_tensors_wait_on_the_host_beside_the_computation() -> None:
+    model, x = network_and_input()
+    model(x).sum().backward()
+    expected = [p.grad.cpu() for p in model.parameters()]
+    held = {}
+    for pin_memory in (False, True):
+        model.zero_grad()
+        pullback.cuda.synchronize()
+        before = pullback.cuda.memory_allocated()
+        with pullback.autograd.graph.save_on_cpu(pin_memory=pin_memory):
+            y = model(x)
+        pullback.cuda.synchronize()
+        y = y.sum()
+        held[pin_memory] = pullback.cuda.memory_allocated() - before
+        y.backward()
+        for p, gradient in zip(model.parameters(), expected, strict=True):
+            np.testing.assert_array_equal(p.grad.cpu().numpy(), gradient.numpy())
+    assert held[False] < 40 << 20
+    assert held[True] < 60 << 20
+
+
+def test_activations_beyond_a_budget_wait_on_the_host() -> None:
+    model, x = network_and_input()
+    model(x).sum().backward()
+    expected = [p.grad.cpu() for p in model.parameters()]
+    model.zero_grad()
+    with pullback.activation_budget(24 << 20, offload="cpu") as budget:
+        loss = model(x).sum()
+    loss.backward()
+    for p, gradient in zip(model.parameters(), expected, strict=True):
+        np.testing.assert_array_equal(p.grad.cpu().numpy(), gradient.numpy())
+    rows = budget.report().rows
+    assert sum(row["dropped"] for row in rows) > 0
+    assert sum(row["recomputed"] for row in rows) == 0
+
+
 def test_memory_is_shared_with_cupy_without_a_copy() -> None:
     a = cupy.arange(4, dtype=cupy.float32)
     x = pullback.from_dlpack(a)

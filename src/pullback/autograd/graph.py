@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from pullback.autograd.differentiation import run_engine
 from pullback.autograd.saved_tensor_mutation import allow_mutation_on_saved_tensors
+from pullback.backend.device import find_library
+from pullback.backend.device_array import DeviceArray
 from pullback.engine.engine import current_graph_task
 from pullback.engine.streams import Warnings
 from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
@@ -20,7 +22,7 @@ from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.source_lines import Pass, module_path_of, source_line, source_line_of
 from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
 from pullback.modes.source_lines import want_source_lines, want_source_lines_here
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
@@ -145,15 +147,23 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in the CPU's memory until backward needs them; those that are there are only copied."""
+    """Keep saved tensors in the CPU's memory until backward needs them; those that are there are only copied.
+
+    With `pin_memory`, copies from and to a GPU run beside the computation, and nobody waits for them.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Any) -> Any:
+            if pin_memory and isinstance(tensor._array, DeviceArray) and type(tensor) is Tensor:
+                return tensor._array.place, tensor._array.library.park(tensor._array.raw)
             return tensor.device, tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
 
         def unpack(packed: Any) -> Tensor:
-            device, tensor = packed
-            return tensor.to(device)
+            device, kept = packed
+            if isinstance(kept, Tensor):
+                return kept.to(device)
+            library = find_library(device.type)
+            return new_tensor(library.on(device, lambda: library.wrapper(library.unpark(kept))))
 
         super().__init__(pack, unpack)
 

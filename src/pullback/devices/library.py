@@ -33,7 +33,10 @@ class Library:
         """Kernels of the library's own, by the name of the operation. See Note [Kernels by device]."""
         self.ufuncs: dict[str, Any] = {}
         """Kernels of the library's own that stand for functions of `np` element by element; they decline as others do."""
-        self.functions: dict[str, dict[str, Any]] = {"backend.array_module": self._memory_functions()}
+        self.functions: dict[str, dict[str, Any]] = {
+            "backend.array_module": self._memory_functions(),
+            "kernels.special_evaluation": {"_branch": self._branch},
+        }
         """Functions that stand in the place of those of a module that is loaded, by module and name."""
 
     def place_of(self, raw: Any) -> device:
@@ -84,6 +87,25 @@ class Library:
         """NumPy's array with the values of one of the library's."""
         raise NotImplementedError
 
+    def park(self, raw: Any) -> Any:
+        """Move the values of an array to the host for a while; `unpark` takes what this gives."""
+        return self.download(raw)
+
+    def unpark(self, parked: Any) -> Any:
+        """The library's array again."""
+        return self.upload(parked)
+
+    def pin(self, array: Any) -> Any:
+        """A copy of one of NumPy's arrays in memory that the device can reach, itself where it lies there."""
+        return array
+
+    def is_pinned(self, array: Any) -> bool:
+        """Whether one of NumPy's arrays lies in memory that the device can reach."""
+        return False
+
+    def use_on_stream(self, raw: Any, stream: Any) -> None:
+        """Note that a stream uses memory that was made on another."""
+
     def read(self, raw: Any, why: str) -> Any:
         """The values on the host, for what reads them there: the device is waited for."""
         return self.download(raw)
@@ -131,6 +153,14 @@ class Library:
             return tuple([stride // array.itemsize for stride in array.strides])
 
         return {name: function for name, function in locals().items() if name != "self"}
+
+    def _branch(self, condition: Any, inside: Any, outside: Any, *arguments: Any) -> Any:
+        """Of two formulas the one that holds for each element: to count elements would have the host wait for the device."""
+        if not condition.size:
+            return inside(*arguments)
+        namespace: Any = self.namespace
+        with np.errstate(all="ignore"):
+            return namespace.where(condition, inside(*arguments), outside(*arguments))
 
     def bounds(self, raw: Any) -> tuple[int, int]:
         """The addresses of the first byte and of one past the last that an array touches."""

@@ -22,6 +22,7 @@ from pullback.backend.array_module import (
     zeros,
 )
 from pullback.backend.device import device as Device
+from pullback.backend.device import find_library
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
@@ -37,7 +38,7 @@ from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_eleme
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
 
 
@@ -148,15 +149,22 @@ def _set_mirror(input: Tensor, conj: bool, neg: bool) -> None:
 @declare(found="method")
 def is_pinned(input: Tensor, device: Any = None) -> bool:
     """Whether the memory is locked for transfers to a GPU."""
-    return False
+    library = find_library("cuda")
+    return library is not None and not isinstance(input._array, DeviceArray) and bool(library.is_pinned(input._array))
 
 
 @declare(found="method")
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: without a GPU nothing needs pinning."""
+    """A copy in memory that a GPU reads by itself; the tensor itself where it lies there, and without a GPU."""
     if device is not None and not isinstance(device, (str, builtins.int, Device)):
         raise wrong_type("pin_memory", "device", 1, "torch.device", device)
-    return input
+    library = find_library("cuda")
+    if library is None:
+        return input
+    if isinstance(input._array, DeviceArray):
+        raise RuntimeError(f"cannot pin '{input.type()}' only dense CPU tensors can be pinned")
+    pinned = library.pin(input._array)
+    return input if pinned is input._array else new_tensor(pinned)
 
 
 @declare(found="method")
@@ -186,7 +194,9 @@ def storage_type(input: Tensor) -> type:
 
 @declare(found="method")
 def record_stream(input: Tensor, stream: Any) -> None:
-    """Do nothing: memory on the CPU belongs to no stream."""
+    """Note that a stream uses the memory, which is given to others only when that is done; of the CPU's there is no need."""
+    if isinstance(input._array, DeviceArray):
+        input._array.library.use_on_stream(input._array.raw, stream)
 
 
 def _refuse_recorded(input: Tensor, what: str) -> None:

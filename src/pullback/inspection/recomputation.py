@@ -356,10 +356,10 @@ class Store:
 
     def _move(self, contents: Contents) -> None:
         """Keep a copy of contents in the CPU's memory or in a file."""
-        host = on_host(contents.array, contents.kind)
         if self.offload == "cpu":
-            contents.host = host
+            contents.host = contents.kind.library.park(contents.array)
             return
+        host = on_host(contents.array, contents.kind)
         descriptor, contents.file = tempfile.mkstemp(".activation", "pullback-", self.directory)
         with os.fdopen(descriptor, "wb") as file:
             write_storage(host, file)
@@ -438,12 +438,13 @@ class Store:
         return contents.recipe
 
     def _load(self, contents: Contents) -> Any:
-        host = contents.host
-        if host is None:
+        if contents.host is not None:
+            library = contents.kind.library
+            owner = library.on(contents.place, lambda: library.unpark(contents.host))
+        else:
             assert contents.file is not None
             with open(contents.file, "rb") as file:
-                host = read_storage(file, contents.piece)
-        owner = from_host(host, contents.kind, contents.place)
+                owner = from_host(read_storage(file, contents.piece), contents.kind, contents.place)
         self._take(contents, owner)
         return owner
 

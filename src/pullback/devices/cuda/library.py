@@ -17,6 +17,7 @@ from pullback.devices.cuda.kernels import own_kernels
 from pullback.devices.cuda.memory import MemoryWatch
 from pullback.devices.cuda.pending import DeferredArray, Pending
 from pullback.devices.cuda.philox import CudaGenerator, Sampler
+from pullback.devices.cuda.transfers import Parked, Transfers
 from pullback.devices.library import Library
 from pullback.devices.table import register
 from pullback.errors import gpu_out_of_memory
@@ -77,6 +78,7 @@ class CudaLibrary(Library):
         self.overrides = make_overrides(cupy)
         self.sampler = Sampler(self)
         self.memory = MemoryWatch(self)
+        self.transfers = Transfers(self)
         self.pending = Pending(self)
         self.complaints = Complaints()
         self._counters: dict[int, Any] = {}
@@ -170,6 +172,31 @@ class CudaLibrary(Library):
         self.complaints.check()
         return found
 
+    def park(self, raw: Any) -> Any:
+        parked = self.transfers.park(raw)
+        return self.download(raw) if parked is None else parked
+
+    def unpark(self, parked: Any) -> Any:
+        try:
+            return self.transfers.unpark(parked) if isinstance(parked, Parked) else self.upload(parked)
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise gpu_out_of_memory(str(error)) from None
+
+    def pin(self, array: Any) -> Any:
+        if self.is_pinned(array):
+            return array
+        order = sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
+        inverse = sorted(range(array.ndim), key=order.__getitem__)
+        made = self.transfers.pinned(array.transpose(order).shape, array.dtype).transpose(inverse)
+        made[...] = array
+        return made
+
+    def is_pinned(self, array: Any) -> bool:
+        return self.transfers.is_pinned(array.__array_interface__["data"][0])
+
+    def use_on_stream(self, raw: Any, stream: Any) -> None:
+        self.transfers.share(raw, stream.raw)
+
     def read(self, raw: Any, why: str) -> Any:
         if why not in ("item", "tolist") and raw.size != 1:
             raise ValueError("The truth value of an array with more than one element is ambiguous")
@@ -202,6 +229,7 @@ class CudaLibrary(Library):
 
     def end_pass(self) -> None:
         self.pending.flush()
+        self.transfers.sweep()
 
     def random_states(self) -> list[Any]:
         return [self.sampler.generator(number).pack_state() for number in range(len(self.places))]

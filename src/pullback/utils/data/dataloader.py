@@ -50,7 +50,7 @@ class DataLoader(Generic[_T_co]):
     """Iterates over the batches of a dataset.
 
     The same generator state gives the same batches as PyTorch's DataLoader. With `num_workers` each batch is made in
-    one of that many processes; `pin_memory` is accepted and does nothing, as there is no accelerator to copy to.
+    one of that many processes; with `pin_memory`, and a GPU, batches lie in memory that it reads by itself.
 
     >>> [batch.tolist() for batch in DataLoader(range(5), batch_size=2)]
     [[0, 1], [2, 3], [4]]

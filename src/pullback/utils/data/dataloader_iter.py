@@ -9,6 +9,7 @@ import multiprocessing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pullback.backend.device import find_library
 from pullback.modes.user_warnings import warn_user
 from pullback.utils.data.datapipes.datapipe import IterDataPipe
 from pullback.utils.data.datapipes.settings import apply_seeds
@@ -48,8 +49,9 @@ class _BaseDataLoaderIter(Iterator[Any]):
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
+        self._pins = loader.pin_memory and find_library("cuda") is not None
         if loader.pin_memory:
-            _explain_pin_memory(loader.pin_memory_device)
+            _explain_pin_memory(loader.pin_memory_device, self._pins)
 
     def _reset(self, loader: DataLoader[Any]) -> None:
         """Start over with a new pass of the sampler."""
@@ -72,6 +74,8 @@ class _BaseDataLoaderIter(Iterator[Any]):
 
     def __next__(self) -> Any:
         data = self._next_data()
+        if self._pins:
+            data = pinned(data)
         self._num_yielded += 1
         claimed = self._IterableDataset_len_called
         if self._dataset_kind == DatasetKind.Iterable and claimed is not None and self._num_yielded > claimed:
@@ -235,12 +239,25 @@ def _default_context() -> Any:
     return multiprocessing.get_context()
 
 
-def _explain_pin_memory(device: str) -> None:
+def pinned(data: Any) -> Any:
+    """A batch whose tensors lie in memory that the GPU reads by itself; what has a `pin_memory()` of its own is asked."""
+    if hasattr(data, "pin_memory"):
+        return data.pin_memory()
+    if isinstance(data, dict):
+        return type(data)((key, pinned(value)) for key, value in data.items())
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*[pinned(value) for value in data])
+    return type(data)([pinned(value) for value in data]) if isinstance(data, (list, tuple)) else data
+
+
+def _explain_pin_memory(device: str, is_done: bool) -> None:
     if device:
         warn_user(
             f"pin_memory_device is deprecated, and pin_memory_device='{device}' is ignored: the accelerator in use "
             "decides."
         )
+    if is_done:
+        return
     warn_user(
         "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
     )
