@@ -9,7 +9,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
 
-.PHONY: compiled-operations demo test test-browser test-compiled test-notebook check lint format types layers notes codegen conformance fuzz parity test-gpu bench bench-quick bench-operations size clean
+.PHONY: compiled-operations demo test test-browser test-compiled test-notebook check lint format types layers notes codegen conformance fuzz gpu-kernels parity test-gpu bench bench-quick bench-operations size clean
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
@@ -71,8 +71,15 @@ codegen: $(VENV)/.developed
 
 # Both install PyTorch, which is large. The first compares every operation with PyTorch's and writes docs/operations.md
 # (one operation or family: `.venv/bin/python -m tests.conformance --op add`); the second runs whole programs on both.
+# `make conformance DEVICE=cuda PYTHON=python3` runs ours on a GPU, with the Python that has CuPy and PyTorch, and writes
+# docs/operations_on_the_gpu.md.
+ifdef DEVICE
+conformance:
+	PYTHONPATH=src:. PULLBACK_DEVICES=1 $(PYTHON) -m tests.conformance --device $(DEVICE) --processes 15
+else
 conformance: $(VENV)/.conformance
 	$(BIN)/python -m tests.conformance
+endif
 
 # Random programs about views, in-place operations and gradients, beside PyTorch: `make fuzz PROGRAMS=20000 SEED=7`.
 PROGRAMS ?= 1000
@@ -103,6 +110,10 @@ fuzz-compile: $(VENV)/.developed
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
+
+# The GPU's own kernels on the CPU, each in two dtypes, alone and together with others; `make test` runs a choice of them.
+gpu-kernels: $(VENV)/.developed
+	PULLBACK_GPU_KERNELS=all $(BIN)/python -m pytest tests/devices/test_cuda_kernels.py
 
 # On a machine with an NVIDIA GPU, with the Python that has CuPy: `make test-gpu PYTHON=python3`. The results are in docs/gpu.md.
 test-gpu:
