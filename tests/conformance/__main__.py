@@ -29,10 +29,12 @@ def main() -> int:
         os.environ["CONFORMANCE_DTYPES"] = arguments.dtypes
     if arguments.reference:
         os.environ["CONFORMANCE_SAMPLES"] = "reference"
+    if arguments.device:
+        os.environ["CONFORMANCE_DEVICE"] = arguments.device
     from .supervisor import run
 
-    families, results = run(_wanted(arguments), arguments.samples, _progress(arguments.quiet))
-    missing = _missing_names(arguments)
+    families, results = run(_wanted(arguments), arguments.samples, _progress(arguments.quiet), arguments.processes)
+    missing = {} if arguments.device else _missing_names(arguments)
     print()
     print("\n".join(report.failures(results, arguments.show)))
     for namespace, names in missing.items():
@@ -44,7 +46,8 @@ def main() -> int:
         Path(arguments.json).parent.mkdir(parents=True, exist_ok=True)
         Path(arguments.json).write_text(json.dumps(data, indent=1) + "\n")
     if not (arguments.op or arguments.family or arguments.dtypes or arguments.reference):
-        (ROOT / "docs" / "operations.md").write_text(report.document(families, results, missing))
+        page = "operations_on_the_gpu.md" if arguments.device else "operations.md"
+        (ROOT / "docs" / page).write_text(report.document(families, results, missing, arguments.device))
     print(report.last_line(results, sum(map(len, missing.values()))))
     return int(any(tally["failed"] for result in results.values() for tally in result.values()))
 
@@ -56,6 +59,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--samples", type=float, default=1.0, help="multiply how many samples are drawn")
     parser.add_argument("--dtypes", help="other dtypes than the usual four, separated by commas")
     parser.add_argument("--reference", action="store_true", help="draw PyTorch's larger sets of samples")
+    parser.add_argument("--device", default="", help="examine ours on this device: cuda, or the stand-in fake")
+    parser.add_argument("--processes", type=int, default=1, help="how many operations are examined at once")
     parser.add_argument("--show", type=int, default=2, help="how many failures of a kind to show")
     parser.add_argument("--json", default="build/conformance.json", help="where the results go as JSON")
     parser.add_argument("--quiet", action="store_true", help="no line of progress")

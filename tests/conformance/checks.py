@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pullback
 
 from .comparison import Measure, Mismatch, compare, is_tensor, memory_of, tensors_in
 from .entries import Entry, ErrorSample, Sample
+from .places import DEVICE, Places, default_device, place_of, refusing_reads, refusing_waits, sides_on, told_by
 from .translation import Copier, our_function, to_array, values_of
 
 KINDS = (
@@ -26,6 +28,7 @@ KINDS = (
     "out",
     "vmap",
     "errors",
+    "stays",
 )
 
 
@@ -44,6 +47,8 @@ class Side:
         self._copier = Copier(self.is_ours)
         self.arguments = self._copier.tree(sample.arguments)
         self.options = self._copier.tree(sample.options)
+        if place_of(self.is_ours) and str(self.options.get("device", "")).startswith("cpu"):
+            self.options["device"] = place_of(self.is_ours)
         self.tensors = tensors_in(self.arguments) + tensors_in(self.options)
         self.differentiable = [tensor for tensor in self.tensors if tensor.requires_grad]
         process = sample.process
@@ -52,7 +57,8 @@ class Side:
     def call(self, **more: Any) -> Any:
         """Call the function, from the same state of the random generator on both sides."""
         self.package.manual_seed(0)
-        return self._function(*self.arguments, **self.options, **more)
+        with default_device(self.package):
+            return self._function(*self.arguments, **self.options, **more)
 
     def processed(self, result: Any) -> Any:
         """Remove from a result what is not determined."""
@@ -64,7 +70,7 @@ class Side:
         values = generator.standard_normal(tuple(like.shape))
         if like.is_complex():
             values = values + 1j * generator.standard_normal(tuple(like.shape))
-        return self.package.as_tensor(np.asarray(values)).to(like.dtype)
+        return self.package.as_tensor(np.asarray(values)).to(like.device).to(like.dtype)
 
 
 def both(entry: Entry, ours: Callable[..., Any], sample: Sample) -> tuple[Side, Side]:
@@ -93,6 +99,8 @@ def check_forward(entry: Entry, ours: Callable[..., Any], sample: Sample) -> Non
     their_side, our_side = both(entry, ours, sample)
     expected = theirs_or_inapplicable(their_side.call)
     actual = our_side.call()
+    if DEVICE:
+        _compare_places(expected, actual)
     try:
         compare(expected, actual, entry.measure)
     except Mismatch:
@@ -113,7 +121,40 @@ def _compare_with_ties(expected: Any, actual: Any) -> None:
     compare(expected[1:], actual[1:], Measure(values=False))
 
 
+def _compare_places(expected: Any, actual: Any) -> None:
+    for theirs, ours in zip(tensors_in(expected), tensors_in(actual), strict=False):
+        wanted = theirs.device.type if Places.theirs or not Places.ours else Places.ours
+        if ours.device.type != wanted:
+            raise Mismatch(f"a result is on {ours.device}, not on {wanted}")
+
+
+def check_stays(entry: Entry, ours: Callable[..., Any], sample: Sample) -> None:
+    """Nothing is read on the host, in forward and backward, unless PyTorch waits for the device too."""
+    theirs, mine = both(entry, ours, sample)
+    theirs_or_inapplicable(theirs.call)
+    _watched(_side(pullback, ours, sample), nullcontext)  # what is made at first use may read
+    wrong = told_by(_watched, mine, refusing_reads)
+    if wrong is not None:
+        with sides_on(DEVICE, DEVICE):
+            if DEVICE == "cuda" and told_by(_watched, _side(torch, entry.theirs, sample), refusing_waits):
+                raise Inapplicable("PyTorch waits for the device too")
+        raise Mismatch(wrong)
+
+
+def _watched(side: Side, watching: Callable[[], Any]) -> None:
+    """Forward and backward, each in a block; cotangents come from the host, outside of them."""
+    with watching():
+        result = side.call()
+    roots = [tensor for tensor in tensors_in(result) if tensor.requires_grad]
+    if roots and side.differentiable:
+        cotangents = [side.constant(root, seed) for seed, root in enumerate(roots)]
+        with watching():
+            side.package.autograd.grad(roots, side.differentiable, cotangents, allow_unused=True)
+
+
 def _compare_memory(expected: Any, actual: Any, their_side: Side, our_side: Side) -> None:
+    if DEVICE:  # to ask for addresses changes how the GPU works: see Note [Deferred work]
+        return
     if any(tensor.is_conj() or tensor.is_neg() for tensor in tensors_in(expected)):
         return
     their_memory, our_memory = memory_of(expected, their_side.tensors), memory_of(actual, our_side.tensors)
@@ -327,7 +368,7 @@ def _reversed(tensor: Any) -> Any:
 
 def _blank(reference: Any) -> Any:
     if isinstance(reference, torch.Tensor):
-        return torch.zeros(reference.shape, dtype=reference.dtype)
+        return torch.zeros(reference.shape, dtype=reference.dtype, device=reference.device)
     return tuple(_blank(item) for item in reference)
 
 

@@ -17,7 +17,8 @@ import pullback
 from . import checks
 from .comparison import Mismatch
 from .entries import Entry, Sample, choose
-from .exceptions import NOT_COMPARED
+from .exceptions import NOT_COMPARED, READ_ON_THE_HOST
+from .places import DEVICE, sides_on
 
 # How many samples of each dtype a kind takes; the seconds after which an entry draws no more.
 COUNTS = {
@@ -29,6 +30,7 @@ COUNTS = {
     "method": 3,
     "out": 3,
     "vmap": 3,
+    "stays": 3,
 }
 SECONDS = 25.0
 
@@ -75,7 +77,7 @@ def examine(
                 for sample in choose(drawn(dtype, requires_grad), max(2, round(COUNTS[kind] * factor))):
                     if time.monotonic() < end:
                         _try(check, entry, ours, sample, _name(dtype), tallies[kind], sample)
-        if "errors" in kinds:
+        if "errors" in kinds and not DEVICE:
             for given in entry.errors():
                 _try(checks.check_error, entry, ours, given, "", tallies["errors"], given.sample)
     return {kind: tally.as_data() for kind, tally in tallies.items() if tally.tried}
@@ -131,12 +133,14 @@ def _plan(entry: Entry) -> list[tuple[str, Any, tuple[Any, ...], bool]]:
         plan.append(("vmap", checks.check_vmap, entry.dtypes[:1], False))
     if entry.has_out:
         plan.append(("out", checks.check_out, entry.dtypes, False))
+    if DEVICE and entry.name not in READ_ON_THE_HOST:
+        plan.append(("stays", checks.check_stays, precise or entry.dtypes[:1], bool(precise)))
     return plan
 
 
 def _try(check: Any, entry: Entry, ours: Any, given: Any, dtype: str, tally: Tally, sample: Any) -> None:
     try:
-        check(entry, ours, given)
+        (_on_device if DEVICE else _here)(check, entry, ours, given)
     except checks.Inapplicable:
         return
     except Mismatch as difference:
@@ -146,6 +150,39 @@ def _try(check: Any, entry: Entry, ours: Any, given: Any, dtype: str, tally: Tal
         tally.add(dtype, f"{type(error).__name__}: {words} <- {checks.describe(sample)}")
     else:
         tally.add(dtype, None)
+
+
+def _here(check: Any, entry: Entry, ours: Any, given: Any) -> None:
+    check(entry, ours, given)
+
+
+def _on_device(check: Any, entry: Entry, ours: Any, given: Any) -> None:
+    """Ours on the device beside PyTorch on the CPU; where they differ, beside PyTorch on the GPU.
+
+    What differs on the CPU as well is the business of the comparison there, with the version of PyTorch that it is for.
+    """
+    with sides_on(DEVICE, ""):
+        try:
+            return check(entry, ours, given)
+        except checks.Inapplicable:
+            raise
+        except Exception as error:
+            failure = error
+    if check is not checks.check_stays:
+        if DEVICE == "cuda":
+            try:
+                with sides_on(DEVICE, DEVICE):
+                    return check(entry, ours, given)
+            except checks.Inapplicable:
+                raise
+            except Exception as error:
+                failure.__context__ = error
+        try:
+            with sides_on("", ""):
+                check(entry, ours, given)
+        except Exception as error:
+            raise checks.Inapplicable("differs on the CPU too") from error
+    raise failure
 
 
 def versions() -> str:

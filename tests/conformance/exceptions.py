@@ -61,6 +61,9 @@ INEXACT_IN_PYTORCH: dict[str, str] = {
     "logcumsumexp": "the tangent is off by 2e-7 in float64, the gradient by cancellation in float32",
 }
 
+READ_ON_THE_HOST: dict[str, str] = {}
+"""Operations that wait for the device where PyTorch does not, and why."""
+
 _UNREAD = "backward reads no element of it, so its memory is not kept"
 NOT_SHOWN: dict[str, tuple[str, str]] = {
     "CholeskySolveBackward0": ("self", _UNREAD),

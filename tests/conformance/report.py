@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED
+from .exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, READ_ON_THE_HOST
 
 KINDS = (
     "exists",
@@ -18,6 +18,7 @@ KINDS = (
     "out",
     "vmap",
     "errors",
+    "stays",
 )
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -76,40 +77,71 @@ compare with (no derivative, no such form). *value* covers values, dtypes, shape
 """
 
 
-def document(families: Mapping[str, str], results: Results, missing: Mapping[str, list[str]]) -> str:
+_ON_A_DEVICE = """# Operations on the GPU
+
+What each operation supports on the GPU, written by `make conformance DEVICE=cuda`: ours on the GPU beside PyTorch {version}
+on the CPU and, where results are drawn at random or differ between devices, on the GPU.
+
+A cell lists the dtypes for which all drawn samples agree: `d` float64, `s` float32, `z` complex128, `i` int64. A letter in
+~~strikes~~ means that a sample of this dtype differs. An empty cell: there is nothing to compare with. *stays*: nothing is
+copied to the host on the way, forward and backward, unless PyTorch waits for the GPU there too.
+"""
+
+
+def document(families: Mapping[str, str], results: Results, missing: Mapping[str, list[str]], device: str = "") -> str:
     """Write the page of coverage."""
-    parts = [_INTRODUCTION, _summary(families, results)]
+    parts = [_introduction(device), _summary(families, results, device)]
     for family in sorted(set(families.values())):
         members = [name for name in results if families[name] == family]
-        parts.append(_section(family, members, results))
-    parts += [_missing(missing), _not_compared()]
+        parts.append(_section(family, members, results, device))
+    parts += [_read_on_the_host()] if device else [_missing(missing), _not_compared()]
     return "\n".join(parts)
 
 
-def _summary(families: Mapping[str, str], results: Results) -> str:
-    lines = ["| family | entries | " + " | ".join(_HEADINGS) + " |", "|---|---|" + "---|" * len(_HEADINGS)]
+def _introduction(device: str) -> str:
+    if not device:
+        return _INTRODUCTION
+    import torch
+
+    return _ON_A_DEVICE.replace("{version}", torch.__version__)
+
+
+def _headings(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands above the columns, and the kinds in them."""
+    return ((*_HEADINGS, "stays"), (*_COLUMNS, "stays")) if device else (_HEADINGS, _COLUMNS)
+
+
+def _read_on_the_host() -> str:
+    lines = ["## What waits for the GPU where PyTorch does not", ""]
+    return "\n".join([*lines, *[f"- `{name}`: {reason}." for name, reason in READ_ON_THE_HOST.items()]]) + "\n"
+
+
+def _summary(families: Mapping[str, str], results: Results, device: str) -> str:
+    headings, columns = _headings(device)
+    lines = ["| family | entries | " + " | ".join(headings) + " |", "|---|---|" + "---|" * len(headings)]
     for family in [*sorted(set(families.values())), "all"]:
         members = {name: result for name, result in results.items() if family in ("all", families[name])}
-        cells = [_cell(*count(members, column)) for column in _COLUMNS]
+        cells = [_cell(*count(members, column)) for column in columns]
         lines.append(f"| {family} | {len(members)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _section(family: str, names: list[str], results: Results) -> str:
+def _section(family: str, names: list[str], results: Results, device: str) -> str:
+    headings, columns = _headings(device)
     lines = [f"## {family[0].upper()}{family[1:]}", ""]
-    lines += ["| operation | " + " | ".join(_HEADINGS) + " |", "|---|" + "---|" * len(_HEADINGS)]
-    for cells, members in _grouped(names, results).items():
+    lines += ["| operation | " + " | ".join(headings) + " |", "|---|" + "---|" * len(headings)]
+    for cells, members in _grouped(names, results, columns).items():
         lines.append(f"| {', '.join(f'`{name}`' for name in members)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _grouped(names: list[str], results: Results) -> dict[tuple[str, ...], list[str]]:
+def _grouped(names: list[str], results: Results, columns: tuple[str, ...]) -> dict[tuple[str, ...], list[str]]:
     """Operations with the same support share a row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in sorted(names):
         result = results[name]
         missing = result.get("exists", {}).get("failed", 0)
-        cells = tuple("missing" if missing else _support(result.get(column)) for column in _COLUMNS)
+        cells = tuple("missing" if missing else _support(result.get(column)) for column in columns)
         rows.setdefault(cells, []).append(name)
     return rows
 

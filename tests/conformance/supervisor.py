@@ -6,6 +6,7 @@ import json
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import IO, Any
@@ -77,20 +78,39 @@ def _started() -> Worker:
 
 
 def run(
-    wanted: Callable[[str, str], bool], factor: float, progress: Callable[[str, dict[str, Any]], None]
+    wanted: Callable[[str, str], bool],
+    factor: float,
+    progress: Callable[[str, dict[str, Any]], None],
+    processes: int = 1,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Examine the wanted entries one after the other; give the families and the results by name."""
+    """Examine the wanted entries, in so many processes; give the families and the results by name."""
     worker = _started()
     families = {name: family for name, family in worker.families.items() if wanted(name, family)}
     results: dict[str, Any] = {}
-    for name in track(list(families), len(families), "operations"):
-        try:
-            results[name] = worker.examine(name, factor)
-        except Lost as lost:
-            worker.stop()
-            failure = {"tried": 1, "failed": 1, "dtypes": {}, "failures": [str(lost)]}
-            results[name] = {"exists": {"tried": 1, "failed": 0, "dtypes": {}, "failures": []}, "forward": failure}
-            worker = _started()
-        progress(name, results[name])
-    worker.stop()
-    return families, results
+    waiting = iter(track(list(families), len(families), "operations"))
+    lock = threading.Lock()
+
+    def work(worker: Worker) -> None:
+        while True:
+            with lock:
+                name = next(waiting, None)
+            if name is None:
+                return worker.stop()
+            try:
+                result = worker.examine(name, factor)
+            except Lost as lost:
+                worker.stop()
+                failure = {"tried": 1, "failed": 1, "dtypes": {}, "failures": [str(lost)]}
+                result = {"exists": {"tried": 1, "failed": 0, "dtypes": {}, "failures": []}, "forward": failure}
+                worker = _started()
+            with lock:
+                results[name] = result
+                progress(name, result)
+
+    others = [threading.Thread(target=lambda: work(_started())) for _ in range(processes - 1)]
+    for other in others:
+        other.start()
+    work(worker)
+    for other in others:
+        other.join()
+    return families, {name: results[name] for name in families}

@@ -12,12 +12,14 @@ import torch
 
 import pullback
 
+from .places import Places, place_of
+
 _TORCH_MODULES = ("torch._C._nn", "torch._C._linalg", "torch._C._fft", "torch._C._special")
 
 
 def to_array(tensor: Any) -> Any:
     """Give the values of a PyTorch tensor as an array that shares its memory where NumPy knows the dtype."""
-    tensor = tensor.detach().resolve_conj().resolve_neg()
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if tensor._is_zerotensor():
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     if tensor.dtype == torch.bfloat16:
@@ -37,6 +39,7 @@ class Copier:
     def __init__(self, to_ours: bool) -> None:
         """Copy into pullback's tensors if `to_ours`, else into PyTorch's."""
         self._to_ours = to_ours
+        self._place = place_of(to_ours)
         self._storages: dict[int, Any] = {}
         self._tensors: dict[int, Any] = {}
         self._kept: list[Any] = []
@@ -58,6 +61,7 @@ class Copier:
             size = plain.untyped_storage().nbytes() // plain.element_size()
             whole = torch.as_strided(plain, (size,), (1,), 0)
             flat = pullback.from_numpy(to_array(whole).copy()) if self._to_ours else whole.clone()
+            flat = flat.to(self._place) if self._place else flat
             self._storages[key] = flat
             self._kept.append(plain)
         copied = flat.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset()).detach()
@@ -87,7 +91,7 @@ def ours(value: Any) -> Any:
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return getattr(pullback, str(value).removeprefix("torch."))
     if isinstance(value, torch.device):
-        return pullback.device(str(value))
+        return pullback.device(Places.ours if Places.ours and value.type == "cpu" else str(value))
     if isinstance(value, torch.Generator):
         return pullback.Generator().manual_seed(value.initial_seed())
     if isinstance(value, torch.nn.Module):

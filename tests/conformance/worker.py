@@ -13,6 +13,7 @@ import torch
 
 from .entries import Entry
 from .examination import examine
+from .places import load_device
 
 
 def all_entries() -> dict[str, Entry]:
@@ -26,6 +27,7 @@ def all_entries() -> dict[str, Entry]:
 def main() -> None:
     """Answer until the input ends."""
     torch.set_num_threads(1)
+    load_device()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     entries = all_entries()

@@ -18,14 +18,6 @@ Call = Callable[..., Any]
 ALL = os.environ.get("PULLBACK_GPU_KERNELS") == "all"
 """Whether every kernel is compiled in both dtypes, alone and together with others: `make gpu-kernels`."""
 IN_16_BITS = ("linear layer", "layer norm", "cross entropy", "attention of one product")
-    "linear layer",
-    "softmax",
-    "layer norm",
-    "cross entropy",
-    "attention of one product",
-    "a chain",
-    "batch norm",
-)
 TARGET = [1, 0, -100, 3, 2]
 
 

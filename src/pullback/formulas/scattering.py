@@ -187,8 +187,8 @@ def unfold_back(grad: Any, shape: Shape, dimension: int, size: int, step: int) -
 
 
 def as_positions(positions: Any, like: Any) -> Any:
-    """An array of positions as a tensor."""
-    return new_tensor(positions)
+    """An array of positions as a tensor, on the device of another."""
+    return new_tensor(kernels.as_positions(positions, like._bottom._array))
 
 
 def sharing_counts(like: Any, positions: Any) -> Any:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import ones_beside
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import float32, float64, scalar_type_name
-from pullback.backend.random import uniform
+from pullback.backend.random import uniform, uniform_
+from pullback.creation import empty_like
 from pullback.facts import declare
 from pullback.graph.in_place import in_place
 from pullback.modes.function_modes import is_told
@@ -190,6 +192,11 @@ def rrelu(
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     positive = input._array > 0
+    if training and isinstance(input._array, DeviceArray):
+        slopes = empty_like(input, requires_grad=False)._array
+        uniform_(slopes, lower, upper, generator)
+        slopes[...] = slopes + positive * (1 - slopes)
+        return _apply(G.rrelu_with_noise, inplace, input, new_tensor(slopes))
     slopes = ones_beside(input._array, input._array.shape, input._array.dtype)
     if training:
         low, high = (b if input.dtype is float64 else float(float32.numpy_dtype.type(b)) for b in (lower, upper))

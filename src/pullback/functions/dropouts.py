@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend import random as draw
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import bool_, float32, float64, scalar_type_name
 from pullback.creation import empty, empty_like, ones_like, zeros
 from pullback.facts import declare
@@ -97,7 +98,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         return input, empty_like(input)
     if train is False:
         return G.clone(input), ones_like(input, dtype=bool_)
-    mask = _noise(input, p, feature=False, scaled=False)
+    mask = _noise(input, p, feature=False, scaled=False, fused=False)
     scale = 0.0 if p == 1 else float(mask._array.dtype.type(1 / (1 - p)))
     return G.mul(G.mul(input, mask), scale), G.to_integer(mask, bool)
 
@@ -112,7 +113,7 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
         raise RuntimeError(f"result type Float can't be cast to the desired output type {name}: dropout needs floats")
     if p == 1:
         return _combined(G.mul, input, zeros((), dtype=input.dtype, device=input.device), inplace)
-    noise = _noise(input, p, feature=feature, scaled=not alpha)
+    noise = _noise(input, p, feature=feature, scaled=not alpha, fused=not inplace)
     if not alpha:
         return _combined(G.mul, input, noise, inplace)
     scale: float = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
@@ -121,18 +122,21 @@ def _drop(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool, i
     return _combined(G.add, _combined(G.mul, input, G.mul(noise, scale), inplace), shifts, inplace)
 
 
-def _noise(input: Tensor, p: float, *, feature: bool, scaled: bool) -> Tensor:
-    """What the elements (or the features) of `input` are multiplied by: zero with probability `p`."""
+def _noise(input: Tensor, p: float, *, feature: bool, scaled: bool, fused: bool) -> Tensor:
+    """What the elements (or the features) of `input` are multiplied by: zero with probability `p`.
+
+    `fused`: a GPU is to draw as PyTorch's kernel does that draws and multiplies in one.
+    """
     if feature and input._array.ndim < 2:
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {input._array.ndim}")
-    return _drawn_feature_noise(input, p, scaled) if feature else _drawn_noise(input, p, scaled)
+    return _drawn_feature_noise(input, p, scaled) if feature else _drawn_noise(input, p, scaled, fused)
 
 
 @draws("noise")
 @interceptable
-def _drawn_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
+def _drawn_noise(input: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
     """Draw one factor for each element: 0, or 1 / (1 - p) if `scaled` and 1 if not."""
-    return _filled(empty_like(input), p, scaled)
+    return _filled(empty_like(input), p, scaled, fused)
 
 
 @draws("feature noise")
@@ -140,11 +144,14 @@ def _drawn_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
 def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
     """Draw one factor for each sample and channel, shaped to broadcast."""
     sizes = input._array.shape
-    return _filled(empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype, device=input.device), p, scaled)
+    return _filled(empty(*sizes[:2], *[1] * (len(sizes) - 2), dtype=input.dtype, device=input.device), p, scaled, False)
 
 
-def _filled(noise: Tensor, p: float, scaled: bool) -> Tensor:
-    if scaled:
+def _filled(noise: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
+    if scaled and not fused and isinstance(noise._array, DeviceArray):
+        draw.bernoulli_(noise._array, 1 - p)
+        noise._array[...] = noise._array / (1 - p)
+    elif scaled:
         draw.bernoulli_(noise._array, 1 - p, success=_kept_value(noise._array.dtype, p))
     else:
         draw.bernoulli_(noise._array, 1 - p)

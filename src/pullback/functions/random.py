@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.backend import random as draw
+from pullback.backend.device import device_of
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import default_float, from_numpy_dtype, int64, is_float_or_complex, scalar_type_name
 from pullback.backend.meta_array import is_meta
 from pullback.backend.random import Generator
@@ -218,7 +220,12 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
         shape = tuple(broadcast_shapes(tensors[0].shape, tensors[1].shape))
     else:
         shape = tensors[0].shape
-    result = _made("normal", draw.normal(shape, tensors[0].dtype, arrays[0], arrays[1], generator), options)
+    if isinstance(tensors[0], DeviceArray):
+        drawn = empty(shape, dtype=from_numpy_dtype(tensors[0].dtype), device=device_of(tensors[0]))._array
+        draw.normal_(drawn, 0.0, 1.0, generator)
+        result = _made("normal", drawn * arrays[1] + arrays[0], options)
+    else:
+        result = _made("normal", draw.normal(shape, tensors[0].dtype, arrays[0], arrays[1], generator), options)
     given = [v for v in (mean, std) if isinstance(v, Tensor) and v._requires_grad]
     if given and (not process.changed or switches.records):
         number = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2

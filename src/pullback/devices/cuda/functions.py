@@ -45,6 +45,9 @@ def make_overrides(xp: Any) -> dict[str, Any]:
     for name in _UFUNCS:
         if hasattr(xp, name):
             made[name] = _with_where(xp, getattr(xp, name))
+    for name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+        made[name] = _of_truth(getattr(xp, name))
+    made["count_nonzero"] = _count_nonzero(xp)
     made["repeat"] = _repeat(xp)
     made["argsort"] = lambda a, axis=-1, kind=None, **_: xp.argsort(a, axis=axis)
     made["sort"] = lambda a, axis=-1, kind=None, **_: xp.sort(a, axis=axis)
@@ -93,6 +96,29 @@ def _with_where(xp: Any, function: Any) -> Callable[..., Any]:
         if hasattr(function, method):
             setattr(call, method, getattr(function, method))
     return call
+
+
+def _of_truth(function: Any) -> Callable[..., Any]:
+    """A logical function, which CuPy does not have for complex numbers."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        return function(*[a != 0 if getattr(a, "dtype", _REAL).kind == "c" else a for a in args], **options)
+
+    for method in ("at", "reduce", "accumulate", "reduceat", "outer"):
+        if hasattr(function, method):
+            setattr(call, method, getattr(function, method))
+    return call
+
+
+_REAL = np.dtype(np.float64)
+
+
+def _count_nonzero(xp: Any) -> Callable[..., Any]:
+    def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        counts = xp.count_nonzero(a, axis=axis)
+        return counts.reshape(_reduced_shape(a, axis, True)) if keepdims else counts
+
+    return count_nonzero
 
 
 def _fits(xp: Any, args: Any, out: Any) -> bool:

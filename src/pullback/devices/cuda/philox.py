@@ -217,7 +217,8 @@ class Sampler:
     def _real(self, name: str, array: Any, a: float, b: float, generator: Any) -> Any:
         if array.dtype.kind == "c":
             scale = b / math.sqrt(2) if name == "normal_" else b
-            self._real(name, array.view(np.float32 if array.itemsize == 8 else np.float64), a, scale, generator)
+            parts = array if array.ndim else array.reshape(1)
+            self._real(name, parts.view(np.float32 if array.itemsize == 8 else np.float64), a, scale, generator)
             return array
         is_double = array.dtype == np.float64
         prepare, value = (_DOUBLE if is_double else _FLOAT)[name]

@@ -23,6 +23,8 @@ def index_put(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
     """Write or add values at positions."""
     bound = bind("index_put", args, kwargs)
     input, indices, dims, values = bound["input"], list(bound["indices"]), tuple(bound["dims"]), bound["values"]
+    if not values.ndim and values.device != input.device:  # a number of the CPU fits every device
+        values = values.to(input.device)
     writes = function.__name__.endswith("_")
     if writes and not level.owns(input):
         refuse_unbatched(level, input, function.__name__)
