@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,14 +78,14 @@ class Watch:
                     self._require(stream, reader, "writes over what may still be read")
             else:
                 self._homes[key] = stream
-                self._references.append(weakref.ref(root, lambda _, key=key: self._gone(key)))
+                self._references.append(weakref.ref(root, partial(self._gone, key)))
             self._made[key] = (stream.name, count)
 
     def _require(self, stream: FakeStream, event: tuple[str, int] | None, what: str) -> None:
         if event is not None and event[0] != stream.name and stream.known.get(event[0], 0) < event[1]:
             self.wrong.append(f"{stream.name} {what} in {event[0]}")
 
-    def _gone(self, key: int) -> None:
+    def _gone(self, key: int, reference: Any) -> None:
         home = self._homes.pop(key)
         for user in self._read.pop(key, {}).items():
             self._require(home, user, "gets memory back that may still be read")

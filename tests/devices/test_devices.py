@@ -136,7 +136,6 @@ def test_saved_tensors_are_offloaded_to_the_cpu_and_come_back() -> None:
     for pin_memory in (False, True):
         with pullback.autograd.graph.save_on_cpu(pin_memory=pin_memory):
             y = x * x
-        assert y.grad_fn.next_functions
         y.sum().backward()
         assert x.grad.tolist() == [2.0, 4.0]
         x.grad = None

@@ -181,7 +181,9 @@ def test_a_leaf_accumulates_on_the_stream_where_it_was_first_used(watch: Watch) 
     graph.set_warn_on_accumulate_grad_stream_mismatch(True)
     with pytest.warns(UserWarning, match="AccumulateGrad node's stream does not match the stream of the node"):
         loss.backward()
-    assert pullback.autograd.graph.get_gradient_edge(x).node.extra.stream is side, kept
+    extra = graph.get_gradient_edge(x).node.extra
+    assert extra is not None, kept
+    assert extra.stream is side
     assert (x.grad * 1).tolist() == [2.0] * 3
     assert watch.wrong == []
 

@@ -27,6 +27,8 @@ class Library:
 
     def __init__(self) -> None:
         self.namespace = Namespace(self)
+        self._branching: list[Any] = []
+        """The formulas that `_branch` computes now."""
         self.overrides: dict[str, Any] = {}
         """Functions of `np` that this library has in another form, by their dotted names."""
         self.kernels: dict[str, Any] = {}
@@ -155,12 +157,25 @@ class Library:
         return {name: function for name, function in locals().items() if name != "self"}
 
     def _branch(self, condition: Any, inside: Any, outside: Any, *arguments: Any) -> Any:
-        """Of two formulas the one that holds for each element: to count elements would have the host wait for the device."""
-        if not condition.size:
+        """Of two formulas the one that holds for each element: to count elements would have the host wait for the device.
+
+        A formula that comes here again, on the other side of a point of reflection, is computed once on each side.
+        """
+        codes = [getattr(getattr(formula, "func", formula), "__code__", formula) for formula in (inside, outside)]
+        if not condition.size or codes[1] in self._branching:
             return inside(*arguments)
-        namespace: Any = self.namespace
+        if codes[0] in self._branching:
+            return outside(*arguments)
+        results = []
         with np.errstate(all="ignore"):
-            return namespace.where(condition, inside(*arguments), outside(*arguments))
+            for formula, code in zip((inside, outside), codes, strict=True):
+                self._branching.append(code)
+                try:
+                    results.append(formula(*arguments))
+                finally:
+                    self._branching.remove(code)
+        namespace: Any = self.namespace
+        return namespace.where(condition, *results)
 
     def bounds(self, raw: Any) -> tuple[int, int]:
         """The addresses of the first byte and of one past the last that an array touches."""

@@ -148,9 +148,10 @@ def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
 
 
 def _filled(noise: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
-    if scaled and not fused and isinstance(noise._array, DeviceArray):
-        draw.bernoulli_(noise._array, 1 - p)
-        noise._array[...] = noise._array / (1 - p)
+    array: Any = noise._array
+    if scaled and not fused and isinstance(array, DeviceArray):
+        draw.bernoulli_(array, 1 - p)
+        array /= 1 - p  # type: ignore[operator]  # operators are put into the class one by one
     elif scaled:
         draw.bernoulli_(noise._array, 1 - p, success=_kept_value(noise._array.dtype, p))
     else:
