@@ -205,3 +205,16 @@ def test_no_combinations_still_have_a_history(count: int, r: int, repeated: bool
     result = pullback.combinations(pullback.ones(count, requires_grad=True), r, repeated)
     assert result.shape == (0, r)
     assert result.requires_grad
+
+
+def test_integers_of_16_bits_are_no_floats_of_16_bits() -> None:
+    x = pullback.tensor([16392, 7, 32767], dtype=pullback.int16)
+    y = pullback.tensor([16391, -20003, 2], dtype=pullback.int16)
+    assert pullback.addcmul(x, y, y).tolist() == [-16327, 22736, -32765]
+    for refused in (
+        lambda: x.lerp(y, 2),
+        lambda: pullback.nn.functional.gelu(x),
+        lambda: pullback.nn.functional.elu(x),
+    ):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Short'"):
+            refused()

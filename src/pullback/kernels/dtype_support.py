@@ -34,7 +34,7 @@ def _in_float32(kernel: _Kernel) -> _Kernel:
     @wraps(kernel)
     def computed(input: Array, *args: Any, **kwargs: Any) -> Any:
         dtype = input.dtype
-        if dtype.itemsize != 2:
+        if dtype.itemsize != 2 or dtype.kind in "iu":
             return kernel(input, *args, **kwargs)
         wide = [cast_half(a, FLOAT32) if hasattr(a, "astype") and a.dtype == dtype else a for a in args]
         return cast_half(kernel(cast_half(input, FLOAT32), *wide, **kwargs), dtype)
