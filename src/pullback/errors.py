@@ -239,7 +239,7 @@ def no_derivative_in(function: str, argument: str) -> RuntimeError:
 
 def derivative_not_implemented(name: str) -> NotImplementedError:
     """A rule says that this derivative does not exist yet."""
-    if name.startswith("aten::"):  # PyTorch has no rule at all
+    if name.startswith("aten::") or name == "set_":  # PyTorch has no rule at all
         return NotImplementedError(
             f"derivative for {name} is not implemented: it has steps or no gradient. Use it on a detach()ed tensor, or "
             "define its gradient with autograd.Function."

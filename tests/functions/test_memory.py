@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -97,3 +99,48 @@ def test_old_tensor_type_makes_and_recognises_tensors(name: str, dtype: str) -> 
     assert tensor.dtype is getattr(pullback, dtype)
     assert isinstance(tensor, kind)
     assert not isinstance(pullback.zeros(1, dtype=pullback.int8), kind)
+
+
+@pytest.mark.parametrize(
+    "source", [pullback.zeros(2), None, pullback.zeros(2).untyped_storage()], ids=["a", "none", "b"]
+)
+def test_a_recorded_set_has_no_derivative(source: Any) -> None:
+    leaf = pullback.ones(2, requires_grad=True)
+    doubled, base = leaf * 2, leaf * 3
+    part = base[:1]
+    doubled.set_(source)
+    part.set_(source)
+
+    assert type(doubled.grad_fn).__name__ == "NotImplemented"
+    assert type(base.grad_fn).__name__ == "CopySlices"
+    for result in (doubled, base, part):
+        with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
+            result.sum().backward()
+
+
+def test_a_tensor_set_to_the_memory_of_one_with_grad_requires_grad() -> None:
+    taken = pullback.ones(2).set_(pullback.ones(2, requires_grad=True))
+    assert taken.requires_grad
+    assert not taken.is_leaf
+
+
+def test_a_view_that_was_given_other_memory_passes_gradients_to_its_base() -> None:
+    program = (
+        "import pullback\n"
+        "leaf = pullback.ones(2, requires_grad=True)\n"
+        "base = leaf * 2\n"
+        "part = base[:1]\n"
+        "part.data = pullback.zeros(1)\n"
+        "base.mul_(2)\n"
+        "part.sum().backward()\n"
+        "assert leaf.grad.tolist() == [4.0, 0.0]\n"
+    )
+    # A process of its own: nothing else may have loaded what assignments to `data` need.
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_bytes_viewed_as_another_dtype_in_inference_mode_are_an_inference_tensor() -> None:
+    plain = pullback.ones(2)
+    with pullback.inference_mode():
+        same, bytes_of, shaped = plain.view(pullback.float32), plain.view(pullback.uint8), plain.view(1, 2)
+    assert [t.is_inference() for t in (same, bytes_of, shaped)] == [True, True, False]

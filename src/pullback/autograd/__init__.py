@@ -19,6 +19,7 @@ from pullback.autograd.grad_mode import (
 )
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.engine.engine import current_graph_task
+from pullback.graph import former_shape as _former_shape
 from pullback.graph import tensor_hooks as _tensor_hooks
 from pullback.graph.saved_tensor import SavedTensor
 from pullback.modes.switches import switches
@@ -101,4 +102,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_SUBMODULES})
 
 
-del _tensor_hooks
+del _former_shape, _tensor_hooks

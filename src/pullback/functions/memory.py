@@ -32,8 +32,10 @@ from pullback.errors import not_a_tensor, wrong_type
 from pullback.facts import declare
 from pullback.functions.shape import sizes
 from pullback.functions.storages import TypedStorage, UntypedStorage, _storage_class
+from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.former_shape import keep_former_shape
-from pullback.graph.history import bump_version, check_in_place
+from pullback.graph.history import bump_version, check_in_place, rebase_history
+from pullback.graph.in_place import alias_of
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
@@ -257,7 +259,11 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 @declare(complex32=True, shows_memory=True, found="method")
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
-    check_in_place(input, "set", records=input._requires_grad and (not process.changed or switches.grad_mode))
+    recording = not process.changed or switches.records
+    check_in_place(input, "set", records=input._requires_grad and recording)
+    former = None
+    if recording and (input._requires_grad or getattr(source, "_requires_grad", False)):
+        former = alias_of(input)
     if source is None:
         memory = empty((0,), input._array.dtype)
     elif isinstance(source, Tensor) and size is None:
@@ -267,12 +273,16 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
         raise wrong_type("set_", "source", 1, "Tensor", source)
     else:
         memory = _part_of_storage(input, source, as_int(storage_offset), size, stride)
+    if former is not None:  # first, while a view still lies in its base
+        attach_unimplemented("set_", [former], [former, source] if isinstance(source, Tensor) else [former])
+        assert former._edge is not None
+        rebase_history(input, former._edge[0])
     input._leave_accumulator(memory, keep=False)
     input._array = memory
     if (mirror := input._extra.mirror if input._extra is not None else None) is not None:
         _set_mirror(input, mirror.conj, mirror.neg)
     bump_version(input)
-    if input._requires_grad:
+    if former is None and input._requires_grad:
         keep_former_shape(input)
     return input
 

@@ -85,14 +85,17 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
 @structured("leading")
 @interceptable
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
-    """Bytes read as another type have no gradient, and the result counts as no view."""
+    """Bytes read as another type have no gradient, and the result counts as no view and, in inference mode, as new."""
     if wanted is input.dtype:
-        return input.detach()
+        result = input.detach()
+        result._note_inference()
+        return result
     if input._extra is not None and input._extra.mirror is not None:
         kind = "conjugate view tensors" if input._extra.mirror.conj else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     result = input.detach()
     result._array = view_dtype(input._array, wanted.numpy_dtype)
+    result._note_inference()
     return result
 
 

@@ -75,7 +75,7 @@ def attach_unimplemented(operation: str, results: Sequence[Any], inputs: Sequenc
         return
     node = new_node(NotImplementedNode)
     link(node, given)
-    node.operation, node.output_count = f"aten::{operation}", len(results)
+    node.operation, node.output_count = operation if operation == "set_" else f"aten::{operation}", len(results)
     for place, result in enumerate(results):
         result._requires_grad, result._edge = True, (node, place)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import data_address
+from pullback.backend.array_module import data_address, storage_of
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.kernels.positions import strided_positions
 from pullback.native import by_device
@@ -48,10 +48,12 @@ class Geometry:
 
 
 def geometry_of(array: Array, base: Array | None = None) -> Geometry:
-    """The geometry of `array` relative to `base` (itself by default)."""
+    """The geometry of `array` relative to `base` (itself by default); at its start, if it was given other memory since."""
     offset = 0
     if base is not None and array.size and base.size:
         offset = data_address(array) - data_address(base)
+        if not 0 <= offset < base.nbytes and data_address(storage_of(array)) != data_address(storage_of(base)):
+            offset = 0
     return Geometry(array.shape, array.strides, offset, array.dtype)
 
 

@@ -576,7 +576,7 @@ class Tensor(TensorBase):
 
 
 class _Graph:
-    """What the graph layer lends to Tensor's properties; set once by pullback.graph.views and .tensor_hooks."""
+    """What the graph layer lends to Tensor's properties; set by pullback.graph.views, .tensor_hooks and .former_shape."""
 
     view_edge: Callable[[Any, Any], Any]
     retain_grad: Callable[[Any, bool], None]
