@@ -11,6 +11,7 @@ _NORMS = (
 _WRITTEN = ("nn.functional.pad (circular)", "diff")
 _ROUNDED = ("special.round", "round (decimals_0)", "special.round (decimals_0)")
 _CHUNKED = ("nn.functional.linear_cross_entropy (chunked)", "nn.functional.linear_cross_entropy (chunked_none)")
+_MEDIANS, _QUANTILES, _INTEGRALS = ("median", "nanmedian"), ("quantile", "nanquantile"), ("trapz", "trapezoid")
 
 NOT_COMPARED: dict[tuple[str, str], str] = {
     ("as_strided_scatter", "backward"): "PyTorch's gradient of the input is zero where it is kept, and the reverse",
@@ -26,6 +27,18 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
     ): "PyTorch's chunked form has no second gradient",
     ("nn.functional.linear_cross_entropy (chunked)", "orders"): "PyTorch's chunked form has no second gradient",
     ("nn.functional.linear_cross_entropy (chunked_none)", "orders"): "PyTorch's chunked form has no second gradient",
+    **{
+        (name, "each-input"): "PyTorch's chunked form is no function of transforms, and its tangent is 0"
+        for name in _CHUNKED
+    },
+    **{
+        (name, "vmap: first dimension empty"): "examples without elements have the median nan, as without vmap"
+        for name in _MEDIANS
+    },
+    **{(name, "vmap: first input only"): "the result lies as NumPy lays it out" for name in _QUANTILES},
+    **{(name, "vmap: last dimension empty"): "zeros are new, and not one zero expanded" for name in _INTEGRALS},
+    **{("gradient", f"vmap: {end} dimension empty"): "both refuse, in other words" for end in ("first", "last")},
+    ("logcumsumexp", "vmap: tangent"): "PyTorch's tangents are 0 where later elements are much larger",
     ("as_strided_scatter", "orders"): "as the first gradient",
     ("as_strided_scatter", "each-input"): "as the first gradient",
     ("triangular_solve", "each-input"): "in PyTorch the tangent of the triangle that is not read counts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -203,3 +204,19 @@ def test_saved_tensor_hooks_are_refused() -> None:
     hooks = pullback.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
     with hooks, pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
         grad(lambda a: a**2)(pullback.tensor(1.0))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"label_smoothing": 0.1}, {"ignore_index": 1}], ids=["plain", "smoothed", "ignoring"]
+)
+def test_a_hessian_of_cross_entropy_is_mapped_without_a_warning(options: dict[str, Any]) -> None:
+    scores, classes = pullback.arange(6.0).reshape(2, 3), pullback.tensor([0, 2])
+
+    def loss(scores: Any) -> Any:
+        return pullback.nn.functional.cross_entropy(scores, classes, **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        by_rows = pullback.func.hessian(loss)(scores)
+
+    assert pullback.allclose(by_rows, pullback.autograd.functional.hessian(loss, scores), atol=1e-6)

@@ -50,7 +50,7 @@ def record(library: Any, count: int = 40) -> None:
 
 
 def main() -> int:
-    """Run the programs, print each kind of difference once, and the counts."""
+    """Run the programs; print the first difference of each kind when it is found, and the counts at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=1000)
@@ -65,30 +65,27 @@ def main() -> int:
         return 0
     begun = time.monotonic()
     kinds: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], tuple[list[str], Difference, bool]] = {}
-    differing = 0
-    for seed in range(arguments.seed, arguments.seed + arguments.programs):
-        look_always = looks_always(seed)
-        statements = make_program(torch, seed)
+    for number, seed in enumerate(range(arguments.seed, arguments.seed + arguments.programs)):
+        if number and number % 1000 == 0:
+            print(f"{number} programs, {kinds.total()} differ", file=sys.stderr, flush=True)
+        statements, look_always = make_program(torch, seed), looks_always(seed)
         difference = examine(torch, statements, look_always)
         if difference is None:
             continue
-        differing += 1
         kinds[difference.kind] += 1
-        if difference.kind not in examples and len(examples) < 4 * arguments.show:
-            examples[difference.kind] = (statements, difference, look_always)
-    for kind, count in kinds.most_common(arguments.show):
-        if kind in examples:
-            statements, difference, look_always = examples[kind]
+        if kinds[difference.kind] == 1 and len(kinds) <= arguments.show:
             shorter, found = shrink(statements, difference, partial(examine, torch, look_always=look_always))
-            print(f"\n# {count} times: {found.field}\n" + "\n".join(shorter))
-            print(f"#   PyTorch: {found.expected}\n#   pullback: {found.actual}")
+            print(f"\n# Seed {seed}: {found.field}\n" + "\n".join(shorter))
+            print(f"#   PyTorch: {found.expected}\n#   pullback: {found.actual}", flush=True)
     print("\nListed differences, by their reason:")
     for reason, count in times_accepted.most_common():
         print(f"{count:6}  {reason}")
+    print("\nDifferences that are not listed:")
+    for (field, form), count in kinds.most_common(arguments.show):
+        print(f"{count:6}  {field}: {form}")
     took = time.monotonic() - begun
-    print(f"\n{arguments.programs} programs, {differing} differ ({len(kinds)} kinds), {took:.0f} s")
-    return 1 if differing else 0
+    print(f"\n{arguments.programs} programs, {kinds.total()} differ ({len(kinds)} kinds), {took:.0f} s")
+    return 1 if kinds else 0
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ class Accepted:
     """What one of the statements so far must be."""
     integers_with_grad: bool = False
     """Whether PyTorch must have an integer tensor that requires grad."""
+    of_raw_gradient: bool = False
+    """Whether the tensor must be what `autograd.grad` returned, not a copy of it."""
 
     def holds(self, difference: Difference) -> bool:
         """Whether this says why `difference` stands."""
@@ -34,7 +36,13 @@ class Accepted:
             and re.search(self.dtype, difference.dtype)
             and re.search(self.before, difference.before)
             and (difference.integers_with_grad or not self.integers_with_grad)
+            and (not self.of_raw_gradient or _is_raw_gradient(difference))
         )
+
+
+def _is_raw_gradient(difference: Difference) -> bool:
+    name = difference.field.rpartition(" of ")[2]
+    return re.search(rf"(^|\n|: ){name} = torch\.autograd\.grad\(.*\)\[0\]($|\n)", difference.before) is not None
 
 
 ACCEPTED = (
@@ -71,6 +79,54 @@ ACCEPTED = (
         "A power of a negative number lies a rounding error beside the real axis in PyTorch, where roots and logarithms jump.",
         dtype="complex",
         before=r"(pow|\*\*)(.|\n)*(sqrt|log|pow|\*\*)",
+    ),
+    Accepted(
+        "^(is_view|base|version|offset|stride) of",
+        "",
+        "Whether a gradient is a view of something larger, and how often its rule wrote to it, is the rule's own business.",
+        of_raw_gradient=True,
+    ),
+    Accepted(
+        "^(base|is_view|version) of",
+        "",
+        "What is a view of a gradient is one of what that is a view of, and has its version.",
+        expected="hidden|True|^[1-9]$",
+        before=r"autograd\.grad\(.*\)\[0\]($|\n)",
+    ),
+    Accepted(
+        "exception",
+        "",
+        "PyTorch's gradient of a sum is one number that is seen many times, which cannot be written to.",
+        expected="more than one element of the written-to tensor",
+        actual="nothing raised",
+        before=r"autograd\.grad\(.*\)\[0\]($|\n)",
+    ),
+    Accepted(
+        "is_inference|version|exception|values",
+        "",
+        "An assignment to data across inference mode makes PyTorch's tensor half an inference tensor.",
+        before=r"inference_mode(.|\n)*\.data =",
+    ),
+    Accepted(
+        "values",
+        "",
+        "Bytes of floats are seen as integers: the last bit may differ, as floats may.",
+        before=r"\.view\(torch\.u?int",
+        dtype="int",
+    ),
+    Accepted(
+        "exception",
+        r"\.view\(torch\.",
+        "The strides of dimensions without or with one element, which are never taken, may differ, and a view looks at them.",
+        expected=r"self.stride\(",
+        actual="nothing raised",
+    ),
+    Accepted(
+        "exception",
+        "backward|autograd.grad",
+        "A leaf that was given memory of another shape takes no gradient of its former shape.",
+        actual="arrives at a leaf of shape",
+        before=r"\.(data =|set_)",
     ),
     Accepted(
         "grad.version",

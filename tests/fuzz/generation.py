@@ -1,4 +1,10 @@
-"""Makes random programs: statements are chosen by what the tensors look like that PyTorch has made so far."""
+"""Makes random programs: statements are chosen by what the tensors look like that PyTorch has made so far.
+
+Left out, since there is nothing to compare: writes to memory that the same statement reads (what is read is not defined),
+hooks on tensors that were modified since (they may end PyTorch's process), uninitialised memory, and `resize_` to more
+elements. Comparison leaves out the steps of dimensions with one element and of empty tensors, which are never taken, and
+what a refused statement left behind.
+"""
 
 from __future__ import annotations
 
@@ -84,14 +90,20 @@ class ProgramMaker:
 
     def apart(self, name: str, written: str) -> str:
         """The name of what is read, as a copy if it lies in the memory that is written: what is read then is not defined."""
-        given = self.names.get(name)
-        if given is None or given.untyped_storage().data_ptr() != self.names[written].untyped_storage().data_ptr():
+        if name not in self.names or self.place(name) != self.place(written):
             return name
         return f"{name}.clone()"
 
+    def place(self, name: str) -> int:
+        """Where the memory of a tensor begins; PyTorch's tensors of zeros alone have none."""
+        try:
+            return int(self.names[name].untyped_storage().data_ptr())
+        except RuntimeError:
+            return id(self.names[name])
+
     def alone(self) -> list[str]:
         """The tensors whose memory no other tensor shares: one that is too small for out= is given other memory."""
-        places = {name: self.names[name].untyped_storage().data_ptr() for name in self.tensors()}
+        places = {name: self.place(name) for name in self.tensors()}
         return [name for name, place in places.items() if list(places.values()).count(place) == 1]
 
     def index(self, name: str) -> str:
@@ -214,6 +226,17 @@ def _reshaping_in_place(make: ProgramMaker) -> str:
     )  # fmt: skip
 
 
+def _other_memory(make: ProgramMaker) -> str:
+    """A tensor over the memory of another, or over its own with another dtype."""
+    x, other = make.tensor(), make.tensor()
+    return make.pick(
+        f"{x}.data = {other}.detach().clone()", f"{x}.data = {other}.data", f"{x}.data = {other}.detach()",
+        f"{x}.set_({other}.detach())", f"{x}.set_({other})", f"{x}.set_({other}.detach().clone())",
+        f"{make.new()} = {x}.view(torch.{make.pick('float32', 'int32', 'int64', 'float64', 'uint8', 'int16')})",
+        f"{make.new()} = torch.view_as_real({x})", f"{make.new()} = {x}.data.view(torch.int32)",
+    )  # fmt: skip
+
+
 def _operation(make: ProgramMaker) -> str:
     x = make.tensor()
     shape = make.shape(x)
@@ -270,7 +293,8 @@ def _gradient(make: ProgramMaker) -> str:
     options = make.pick("", ", create_graph=True", ", retain_graph=True", ", allow_unused=True, create_graph=True",
                         ", allow_unused=True, materialize_grads=True")  # fmt: skip
     start = make.pick(f"{x}.sum()", f"({x} * {x}).sum()", f"{x}.abs().sum()", f"{x}.pow(3).sum()")
-    return f"{make.new()} = torch.autograd.grad({start}, {wrt}{options})[0].clone()"
+    copy = make.pick("", ".clone()")
+    return f"{make.new()} = torch.autograd.grad({start}, {wrt}{options})[0]{copy}"
 
 
 def _of_gradient(make: ProgramMaker) -> str:
@@ -294,7 +318,7 @@ def _hook(make: ProgramMaker) -> str:
 
 
 MAKERS: tuple[tuple[Maker, float], ...] = (
-    (_view, 5), (_indexed, 2), (_assignment, 2), (_in_place, 5), (_augmented, 1.5), (_reshaping_in_place, 1.2),
+    (_view, 5), (_indexed, 2), (_assignment, 2), (_in_place, 5), (_augmented, 1.5), (_reshaping_in_place, 1.2), (_other_memory, 0.8),
     (_operation, 4), (_out, 0.5), (_backward, 2), (_gradient, 1.2), (_of_gradient, 1), (_hook, 0.4),
     (lambda make: make.creation(), 0.3),
 )  # fmt: skip
