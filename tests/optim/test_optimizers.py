@@ -160,7 +160,7 @@ def test_a_custom_optimizer_runs_hooks_too() -> None:
     calls = []
     optimizer.register_step_pre_hook(lambda o, args, kwargs: calls.append(args))
     assert optimizer.step() == 7
-    assert calls == [()]
+    assert calls == [(optimizer,)]
 
 
 def test_gradients_flow_through_a_differentiable_step() -> None:

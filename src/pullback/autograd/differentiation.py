@@ -228,8 +228,9 @@ def _batched_grad(
     """A vector of vector-Jacobian products: the backward, mapped over the first dimension of grad_outputs."""
     from pullback.func.vmap import vmap  # lazy: batching is a transform of the layers above
 
-    vectors = _as_tuple(grad_outputs)
-    for index, (root, vector) in enumerate(zip(roots, vectors, strict=False)):
+    is_given = grad_outputs is not None
+    vectors = _as_tuple(grad_outputs) if is_given else tuple(make_grads(roots, None, is_grads_batched=True))
+    for index, (root, vector) in enumerate(zip(roots, vectors, strict=False) if is_given else ()):
         shape = _root_metadata(root)[0]
         if vector._array.shape[1:] != shape:
             raise RuntimeError(
@@ -239,13 +240,13 @@ def _batched_grad(
                 f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, use vmap."
             )
 
-    def one(*parts: Any) -> tuple[Any, ...]:
+    def vjp(*parts: Any) -> tuple[Any, ...]:
         return grad(
             roots, wanted, list(parts), retain_graph=retain_graph, create_graph=create_graph,
             allow_unused=allow_unused or materialize,
         )  # fmt: skip
 
-    results = vmap(one, 0, 0, allow_none_pass_through=True)(*vectors)
+    results = vmap(vjp, 0, 0, allow_none_pass_through=True)(*vectors)
     return _materialized(results, wanted, create_graph) if materialize else tuple(results)
 
 

@@ -13,9 +13,9 @@ from pullback.functions import module_of
 from pullback.functions.namespace import METHODS
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
-from pullback.functions.sparse_algebra import attach_sparse_methods
 from pullback.modes.call_site import as_method
 from pullback.tensor.foreign_arguments import explaining
+from pullback.tensor.sparse_tensor import SparseMethods
 from pullback.tensor.tensor import Tensor, attach_methods
 
 
@@ -35,7 +35,15 @@ def attach_all() -> None:
     attach_methods(OPERATORS)
     attach_methods(PROPERTIES)
     attach_methods(PROTOCOLS)
+    SparseMethods.attach = _attach_sparse
+
+
+def _attach_sparse() -> None:
+    from pullback.functions.sparse_algebra import attach_sparse_methods  # lazy: few programs have sparse tensors
+    from pullback.functions.sparse_writes import attach_sparse_writes  # lazy: as above
+
     attach_sparse_methods()
+    attach_sparse_writes()
 
 
 def _method(module: ModuleType, target: str, name: str) -> Any:

@@ -12,7 +12,7 @@ import pullback.generated as G
 from pullback import functions
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
-from pullback.facts import declare
+from pullback.facts import declare, names_with
 from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import (
@@ -385,36 +385,68 @@ def _of_values(name: str) -> Any:
 
 
 def _scaled(name: str) -> Any:
-    """Multiplication or division by a number; by a tensor as dense tensors."""
+    """Multiplication or division of the values: by a number, or by what a tensor of the same shape has in their places."""
 
     def scaled(input: SparseTensor, other: Any) -> Any:
         if isinstance(other, Tensor) and other.ndim:
-            return getattr(sparse_to_dense(input), name)(
-                sparse_to_dense(other) if isinstance(other, SparseTensor) else other
-            )
+            if isinstance(other, SparseTensor):
+                return to_sparse(getattr(sparse_to_dense(input), name)(sparse_to_dense(other)))
+            if other.shape != input._sparse.shape:
+                return getattr(sparse_to_dense(input), name)(other)
+            merged = sparse_coalesce(input)
+            there = other[tuple(new_tensor(row) for row in merged._sparse.indices)]
+            return with_values(merged, getattr(values_of(merged), name)(there))
         return with_values(input, getattr(values_of(input), name)(other))
 
     scaled.__name__ = name
     return scaled
 
 
-@_method("__add__ add")
-def _add(input: SparseTensor, other: Any) -> Any:
+def _elementwise(name: str) -> Any:
+    """A method that works on the values, each index once, where it leaves zeros zero; else as on a dense tensor."""
+    of_dense = getattr(Tensor, name)
+
+    def on_values(input: SparseTensor, *args: Any, **options: Any) -> Any:
+        if any(isinstance(value, Tensor) for value in (*args, *options.values())):
+            return of_dense(input, *args, **options)
+        of_zero = of_dense(input._values().new_zeros(()), *args, **options)
+        if not isinstance(of_zero, Tensor) or of_zero._array:
+            return of_dense(input, *args, **options)
+        merged = sparse_coalesce(input)
+        return with_values(merged, of_dense(values_of(merged), *args, **options))
+
+    on_values.__name__ = name
+    return on_values
+
+
+@_method("__add__ __radd__ add")
+def _add(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
+    if alpha != 1:
+        other = other * alpha
     if isinstance(other, SparseTensor) and other._sparse.sparse_dim == input._sparse.sparse_dim:
         a, b = input._sparse, other._sparse
         if a.shape == b.shape and a.dtype == b.dtype:
             indices = G.cat([new_tensor(a.indices), new_tensor(b.indices)], 1)._array
-            return sparse_of(indices, G.cat([values_of(input), values_of(other)], 0), a.shape)
+            both = sparse_of(indices, G.cat([values_of(input), values_of(other)], 0), a.shape)
+            return sparse_coalesce(both) if a.coalesced and b.coalesced else both
     return sparse_to_dense(input) + other
+
+
+@_method("__sub__ sub subtract")
+def _subtract(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
+    return _add(input, -other, alpha=alpha)
 
 
 def attach_sparse_methods() -> None:
     """Let the methods of sparse tensors be the functions here."""
+    for name, structure in names_with("structure").items():
+        if structure == "elementwise" and hasattr(Tensor, name):
+            setattr(SparseTensor, name, _elementwise(name))
     for name, method in _methods.items():
         setattr(SparseTensor, name, method)
     for name, reader in {"T": _sparse_T, "mT": sparse_mT, "H": sparse_mH, "mH": sparse_mH}.items():
         setattr(SparseTensor, name, property(reader))
     for name in ("neg", "__neg__", "clone", "detach", "to", "double", "float", "half", "bfloat16", "type"):
         setattr(SparseTensor, name, _of_values(name))
-    for name in ("mul", "__mul__", "__rmul__", "div", "__truediv__"):
+    for name in ("mul", "multiply", "__mul__", "__rmul__", "div", "divide", "__truediv__"):
         setattr(SparseTensor, name, _scaled(name))

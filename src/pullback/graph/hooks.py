@@ -124,10 +124,7 @@ def call_node_hooks(hooks: HookDict, values: Sequence[Any], *rest: Any) -> tuple
         if result is None:
             continue
         if not isinstance(result, tuple):
-            if len(current) == 1:
-                result = (result,)
-            else:
-                raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+            raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
         if len(result) != len(current):
             raise RuntimeError(
                 f"hook '{hook_name(hook)}' has returned an incorrect number of values "

@@ -195,8 +195,11 @@ def _batches_differ(first: Shape, second: Shape) -> str:
 
 
 def _folded(array: Array) -> str:
-    if array.ndim == 1:
-        return f"{array.shape[0]}x1"
+    return f"{array.shape[0]}x1" if array.ndim == 1 else _rows(array)
+
+
+def _rows(array: Array) -> str:
+    """The size of the matrix of rows that a layer is applied to."""
     return f"{int(np.prod(array.shape[:-1]))}x{array.shape[-1]}"
 
 
@@ -384,7 +387,7 @@ def linear_product(input: Array, weight: Array) -> Array:
         return input @ weight.T
     if input.shape[-1] != weight.shape[-1]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {weight.shape[1]}x{weight.shape[0]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
         )
     _same_dtype(input, weight)
     _refuse_bools(input, weight, "addmm_impl_cpu_")

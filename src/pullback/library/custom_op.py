@@ -149,12 +149,20 @@ def _schema_of(signature: inspect.Signature, mutated: tuple[str, ...]) -> str:
     for name, parameter in signature.parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
+        if parameter.annotation is parameter.empty:
+            raise _unannotated(f"Parameter {name} must have a type annotation.", signature)
         kind = _kind_of(parameter.annotation)
         kind = kind.replace("Tensor", "Tensor(a!)") if name in mutated else kind
         default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
         parts.append(f"{kind} {name}{default}")
     result = signature.return_annotation
+    if result is signature.empty:
+        raise _unannotated("No return type annotation was provided. Please add one.", signature)
     return f"({', '.join(parts)}) -> {'()' if result in (None, 'None') else _kind_of(result)}"
+
+
+def _unannotated(what: str, signature: inspect.Signature) -> ValueError:
+    return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
 
 
 def _kind_of(annotation: Any) -> str:

@@ -9,7 +9,7 @@ import pullback.functions as F
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import finfo
 from pullback.optim.optimizer import Optimizer
-from pullback.optim.update import Group, State, count_step, new_count, set_defaults, zeros_like
+from pullback.optim.update import Group, State, count_step, new_count, set_defaults, sparse_gradient, zeros_like
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Adafactor"]
@@ -56,6 +56,8 @@ class Adafactor(Optimizer):
             for group in self.param_groups:
                 for param in group["params"]:
                     if param._grad is not None:
+                        if param._grad.is_sparse:
+                            raise sparse_gradient("Adafactor")
                         self._update(param, param._grad, self.state[param], group)
         return loss
 

@@ -32,6 +32,8 @@ __all__ = ["Adagrad", "adagrad"]
 class Adagrad(ElementwiseOptimizer):
     """Divide the gradient by the root of the sum of its squares so far."""
 
+    takes_sparse_gradients = True
+
     def __init__(
         self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
@@ -52,6 +54,10 @@ class Adagrad(ElementwiseOptimizer):
         for group in self.param_groups:
             for param in group["params"]:
                 self._make_state(self.state[param], param, group)
+
+    def check_sparse(self, group: Group) -> None:
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

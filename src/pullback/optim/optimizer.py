@@ -61,15 +61,15 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked_step(self: Any, *args: Any, **kwargs: Any) -> Any:
         for hook in (*_global_optimizer_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
-            replaced = hook(self, args, kwargs)
+            replaced = hook(self, (self, *args), kwargs)
             if replaced is None:
                 continue
             if not (isinstance(replaced, tuple) and len(replaced) == 2):
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
-            args, kwargs = replaced
+            (self, *args), kwargs = replaced
         result = step(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
-            hook(self, args, kwargs)
+            hook(self, (self, *args), kwargs)
         return result
 
     hooked_step.hooked = True  # type: ignore[attr-defined]  # a mark, so that a class is wrapped once

@@ -29,6 +29,8 @@ __all__ = ["SGD", "sgd"]
 class SGD(ElementwiseOptimizer):
     """Step against the gradient, or against its running sum with `momentum`."""
 
+    takes_sparse_gradients = True
+
     def __init__(
         self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0,
         nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,

@@ -37,6 +37,9 @@ def hyperparameter(group: Group, name: str) -> Any:
 class ElementwiseOptimizer(Optimizer):
     """An optimizer whose update is a rule for each element. See Note [One rule, two roads]."""
 
+    takes_sparse_gradients = False
+    """Whether a sparse gradient means the same as the dense one with zeros."""
+
     def prepare(self, state: State, param: Any, group: Group) -> Any:
         """Make the state at the first step, count the step, and return what one rule's parameters have in common."""
         return None
@@ -74,7 +77,15 @@ class ElementwiseOptimizer(Optimizer):
             for param in group["params"]
             if param._grad is not None
         ]
+        for _, grad, _ in entries:
+            if type(grad) is not Tensor and grad.is_sparse:
+                self.check_sparse(group)
         self.update(group, entries)
+
+    def check_sparse(self, group: Group) -> None:
+        """Refuse a sparse gradient where zeros would change the state."""
+        if not self.takes_sparse_gradients:
+            raise sparse_gradient(next(c.__name__ for c in type(self).__mro__ if "in_place_step" in c.__dict__))
 
     def update(self, group: Group, entries: Sequence[Entry]) -> None:
         """Update parameters by their gradients and states, with the options of `group`."""
@@ -121,6 +132,12 @@ class ElementwiseOptimizer(Optimizer):
                 param.copy_(results[0])
                 for name, result in zip(names, results[1:], strict=True):
                     state[name] = result
+
+
+def sparse_gradient(name: str) -> RuntimeError:
+    """An optimizer that moves all elements got a sparse gradient."""
+    instead = ", please consider SparseAdam instead" if name == "Adam" else ""
+    return RuntimeError(f"{name} does not support sparse gradients{instead}")
 
 
 def _as_contiguous(array: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable
 from functools import cache, wraps
 from importlib import import_module
@@ -298,8 +299,10 @@ def _leaves(values: Iterable[Any]) -> Iterable[Any]:
 
 def _is_pytorch_function(func: Any) -> bool:
     """Whether PyTorch asks about a function of its own: it would ask again, and so without end."""
-    module = str(getattr(func, "__module__", "") or "")
-    return module.partition(".")[0] == "torch" or type(func).__name__ in ("method_descriptor", "getset_descriptor")
+    if type(func).__name__ in ("method_descriptor", "getset_descriptor"):
+        return True
+    is_of_torch = str(getattr(func, "__module__", "") or "").partition(".")[0] == "torch"
+    return is_of_torch and sys.modules.get("torch") is not sys.modules["pullback"]
 
 
 def _convert(result: Any, cls: type) -> Any:

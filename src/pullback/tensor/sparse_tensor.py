@@ -6,6 +6,7 @@ dense array, made when it is first asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pullback.backend import layout as layouts
@@ -29,6 +30,7 @@ class SparseTensor(Tensor):
     def _array(self) -> Any:
         if self._dense is None:
             self._dense = self._sparse.dense()
+            self._dense.flags.writeable = False  # what is written there would be lost
         return self._dense
 
     @property
@@ -150,8 +152,17 @@ class SparseCscTensor(CompressedTensor):
     major, _layout_name = 1, "sparse_csc"
 
 
+class SparseMethods:
+    """What the layers above lend: the methods that compute, which SparseTensor gets when the first one is made."""
+
+    attach: Callable[[], None] | None = None
+
+
 def new_sparse_tensor(array: SparseArray, kind: Any = SparseTensor) -> SparseTensor:
     """A SparseTensor around `array`, without history."""
+    if SparseMethods.attach is not None:
+        attach, SparseMethods.attach = SparseMethods.attach, None
+        attach()
     tensor: SparseTensor = TensorBase.__new__(kind)
     tensor._sparse = array
     tensor._made_in = switches.transform

@@ -55,8 +55,9 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
         coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
             if not is_plain(coefficient._array) or coefficient._array != 1:
-                grad._array *= coefficient._array.astype(grad._array.dtype)
-            bump_version(grad)
+                grad.mul_(coefficient.to(grad.dtype))
+            else:
+                bump_version(grad)
 
 
 def clip_grad_norm_(
