@@ -8,7 +8,7 @@ import pullback.generated as G
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
 from pullback.facts import declare
-from pullback.functions.sparse_algebra import sparse_of, sparse_product, to_sparse, values_of
+from pullback.functions.sparse_algebra import joined, sparse_of, sparse_product, to_sparse, values_of
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -63,7 +63,8 @@ def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
 @declare(found="torch and method")
 def sspaddmm(input: SparseTensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """`beta * input + alpha * (mat1 @ mat2)` as a sparse matrix; its indices may repeat."""
-    return input * beta + to_sparse(spmm(mat1, mat2) * alpha)
+    product = to_sparse(spmm(mat1, mat2) * alpha)
+    return joined(input * beta, product)
 
 
 saddmm = declare(found="torch")(sspaddmm)

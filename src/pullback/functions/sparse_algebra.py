@@ -419,16 +419,21 @@ def _elementwise(name: str) -> Any:
     return on_values
 
 
+def joined(input: SparseTensor, other: SparseTensor) -> Any:
+    """The sum of two tensors as the values of both; None where they do not fit each other."""
+    a, b = input._sparse, other._sparse
+    if a.sparse_dim != b.sparse_dim or a.shape != b.shape or a.dtype != b.dtype:
+        return None
+    indices = G.cat([new_tensor(a.indices), new_tensor(b.indices)], 1)._array
+    return sparse_of(indices, G.cat([values_of(input), values_of(other)], 0), a.shape)
+
+
 @_method("__add__ __radd__ add")
 def _add(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
     if alpha != 1:
         other = other * alpha
-    if isinstance(other, SparseTensor) and other._sparse.sparse_dim == input._sparse.sparse_dim:
-        a, b = input._sparse, other._sparse
-        if a.shape == b.shape and a.dtype == b.dtype:
-            indices = G.cat([new_tensor(a.indices), new_tensor(b.indices)], 1)._array
-            both = sparse_of(indices, G.cat([values_of(input), values_of(other)], 0), a.shape)
-            return sparse_coalesce(both) if a.coalesced and b.coalesced else both
+    if isinstance(other, SparseTensor) and (both := joined(input, other)) is not None:
+        return sparse_coalesce(both) if input._sparse.coalesced and other._sparse.coalesced else both
     return sparse_to_dense(input) + other
 
 

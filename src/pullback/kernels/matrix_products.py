@@ -195,10 +195,10 @@ def _batches_differ(first: Shape, second: Shape) -> str:
 
 
 def _folded(array: Array) -> str:
-    return f"{array.shape[0]}x1" if array.ndim == 1 else _rows(array)
+    return f"{array.shape[0]}x1" if array.ndim == 1 else _size_of_rows(array)
 
 
-def _rows(array: Array) -> str:
+def _size_of_rows(array: Array) -> str:
     """The size of the matrix of rows that a layer is applied to."""
     return f"{int(np.prod(array.shape[:-1]))}x{array.shape[-1]}"
 
@@ -387,7 +387,7 @@ def linear_product(input: Array, weight: Array) -> Array:
         return input @ weight.T
     if input.shape[-1] != weight.shape[-1]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({_size_of_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
         )
     _same_dtype(input, weight)
     _refuse_bools(input, weight, "addmm_impl_cpu_")
