@@ -198,8 +198,20 @@ def test_a_target_that_is_no_class_is_told() -> None:
     found = emulator.emulated.complaints.found
     x = pullback.zeros(2, 3, device="emulated")
     F.nll_loss(x, pullback.tensor([0, 7], device="emulated"))
-    assert found.tolist() == [1, 7, 3]
+    assert found.tolist() == [1, 7, 3, 0]
     found[:] = 0
+
+
+def test_a_position_out_of_bounds_is_told_without_a_look_at_the_values() -> None:
+    library, x = emulator.emulated, pullback.arange(6.0, device="emulated").view(2, 3)
+    with library.strict():
+        taken = x.gather(1, pullback.tensor([[0, 2], [1, 1]], device="emulated"))
+        assert library.complaints.found.tolist() == [0] * 4
+        with pytest.raises(IndexError):  # NumPy's own; CuPy goes on
+            x.index_select(1, pullback.tensor([0, 3], dtype=pullback.int32, device="emulated"))
+    assert taken.tolist() == [[0.0, 2.0], [4.0, 4.0]]
+    assert library.complaints.found.tolist() == [3, 3, 3, 1]
+    library.complaints.found[:] = 0
 
 
 def test_threads_of_a_warp_exchange_values() -> None:

@@ -151,6 +151,9 @@ class Library:
         def overlaps(written: Any, read: Any) -> bool:
             return may_share_memory(written, read)
 
+        def is_at_hand(array: Any) -> bool:
+            return False
+
         def element_strides(array: Any) -> tuple[int, ...]:
             return tuple([stride // array.itemsize for stride in array.strides])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import is_float_or_complex
 from pullback.backend.halves import rounded
 from pullback.kernels.accumulation import (
@@ -162,5 +163,9 @@ def extremum_grad(grad: Array, input: Array, extreme: Array, dim: Dims, keepdim:
 
 def share_among_equals_or_nans(input: Array, extreme: Array) -> Array:
     """As `shares` over everything, where a extreme of NaN is the NaNs'."""
-    chosen = np.isnan(input) if is_float_or_complex(input.dtype) and np.isnan(extreme) else input == extreme
+    chosen = input == extreme
+    if is_float_or_complex(input.dtype) and not is_at_hand(extreme):
+        chosen = np.where(np.isnan(extreme), np.isnan(input), chosen)
+    elif is_float_or_complex(input.dtype) and np.isnan(extreme):
+        chosen = np.isnan(input)
     return (chosen / add_up(chosen, None)).astype(input.dtype)

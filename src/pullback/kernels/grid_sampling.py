@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import add_rows
 from pullback.native import by_device, native
@@ -67,7 +68,7 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
         weight = _product_of_weights(part, [coefficients for _, coefficients in corner])
         values = np.take(pixels, _rows(positions, sizes), 0)
         values *= weight.reshape(-1, 1)
-        if outside.any():
+        if not is_at_hand(outside) or outside.any():
             values[outside] = 0  # not by a weight of zero: the pixel read instead may be infinite
         total += values
     return _images(total, points.shape[:-1]).astype(input.dtype, copy=False)

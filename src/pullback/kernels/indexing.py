@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import scalar_type_name
 from pullback.facts import declare
 from pullback.kernels.positions import add_at, check_index, flat_positions, normalized
@@ -142,11 +143,15 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
     if input.ndim == 0:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
-        if int(index.reshape(())) != 0:
+        if not is_at_hand(index):
+            check_index(index, 1, 0)
+        elif int(index.reshape(())) != 0:
             raise IndexError("index out of range in self")
         return input.copy()
     size = input.shape[dim]
-    if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
+    if not is_at_hand(index):
+        check_index(index, size, dim)
+    elif index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
         if input.ndim == 1 or (dim == 0 and input.size):
             raise IndexError("index out of range in self")
         if size == 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import cast_array
+from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import accurate_sum, widened
 from pullback.kernels.dtype_support import _refuse_kinds
@@ -104,7 +104,7 @@ def binary_cross_entropy(input: Array, target: Array, weight: Array | None = Non
             "have the dtype of the input"
         )
     _refuse_kinds(input, "biuc", "binary_cross_entropy")
-    if input.size and not (np.all(input >= 0) and np.all(input <= 1)):
+    if input.size and is_at_hand(input) and not (np.all(input >= 0) and np.all(input <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     probability, wanted = widened(input), widened(target)
     values = (wanted - 1) * np.maximum(np.log1p(-probability), -100) - wanted * np.maximum(np.log(probability), -100)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend import lapack
+from pullback.backend.array_module import is_at_hand
 from pullback.kernels.matrix_checks import (
     _broadcast_batches,
     _by_columns,
@@ -70,7 +71,7 @@ def _largest(sizes: Array) -> Array:
     """Where each row is largest. A NaN is not, unless it comes first."""
     places = np.argmax(sizes, axis=1)
     missing = np.isnan(sizes)
-    if missing.any():
+    if not is_at_hand(missing) or missing.any():
         places = np.where(missing[:, 0], 0, np.argmax(np.where(missing, -1, sizes), axis=1))
     return places
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.backend.array_module import cast_array
+from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import scalar_type_name
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.losses import reduce_loss
+from pullback.kernels.positions import check_index
 from pullback.native import by_device
 from pullback.typing import Array
 
@@ -51,7 +52,9 @@ def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
         )
     if target.dtype != np.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
-    if np.any((places < 0) | (places >= rows.shape[1])):
+    if not is_at_hand(places):
+        check_index(places, rows.shape[1], None)
+    elif np.any((places < 0) | (places >= rows.shape[1])):
         raise RuntimeError("target out of range")
     return rows, places
 
@@ -96,7 +99,9 @@ def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
     rows = widened(input).reshape(-1, input.shape[-1] if input.ndim else 1)
     named = np.reshape(target, rows.shape)
     listed = np.logical_and.accumulate(named >= 0, axis=1)
-    if np.any((named >= rows.shape[1]) | (named < -1)):
+    if not is_at_hand(named):
+        check_index(named + 1, rows.shape[1] + 1, None)
+    elif np.any((named >= rows.shape[1]) | (named < -1)):
         raise RuntimeError("argument #2 'target' is out of range")
     count, classes = rows.shape
     cells = np.arange(count)[:, None] * (classes + 1) + np.where(listed, named, classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.kernels.accumulation import widened
 from pullback.native import by_device, native
 from pullback.typing import Array, Scalar, Shape
@@ -102,6 +103,9 @@ def _add_back(padded: Array, d: int, size: int, before: int, sources: Array) -> 
     result[(*lead, slice(first - before, last - before))] = padded[(*lead, slice(first, last))]
     for edge in (slice(0, first), slice(max(first, last), len(sources))):
         places, values = sources[edge], padded[(*lead, edge)]
+        if len(places) and not is_at_hand(places):
+            np.add.at(result, (*lead, places), values)
+            continue
         if len(places) and places[0] == places[-1]:  # an edge that was repeated
             places, values = places[:1], values.sum(d, keepdims=True)
         result[(*lead, places)] += values

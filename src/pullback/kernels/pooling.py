@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.kernels.accumulation import widened
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.windows import offset_slices, pad_with
@@ -55,7 +56,7 @@ def _max_pool(
     best: Array = np.full((*input.shape[:-dims], *counts), _lowest(input), input.dtype)
     winner = np.empty(best.shape, np.int8 if math.prod(kernel) < 2**7 else np.int32)
     winner[...] = first
-    has_nan = input.dtype.kind not in "iub" and bool(np.isnan(np.min(input, initial=0)))
+    has_nan = input.dtype.kind not in "iub" and (not is_at_hand(input) or bool(np.isnan(np.min(input, initial=0))))
     for number, (_, places) in enumerate(offset_slices(kernel, stride, dilation, counts)):
         candidate = np.ascontiguousarray(padded[(..., *places)])
         larger = candidate > best

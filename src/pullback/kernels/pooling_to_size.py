@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
+from pullback.kernels.positions import check_index
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
@@ -40,7 +42,7 @@ def _adaptive(input: Array, counts: Shape) -> tuple[Array, Array]:
     places = []
     for n, c in zip(sizes, counts, strict=True):
         starts, ends = np.arange(c) * n // c, -(-(np.arange(c) + 1) * n // c)
-        offsets = np.arange(int((ends - starts).max(initial=1)))
+        offsets = np.arange(max([-(-(i + 1) * n // c) - i * n // c for i in range(c)], default=1))
         places.append(np.minimum(starts[:, None] + offsets, ends[:, None] - 1))
     flat = _flat_windows(places, sizes).reshape(-1)
     lead = input.shape[:-dims]
@@ -65,7 +67,7 @@ def _largest(values: Array, positions: Array) -> tuple[Array, Array]:
     chosen = values.argmax(-1)
     if values.dtype.kind not in "iub":
         missing = values != values
-        if missing.any():
+        if not is_at_hand(missing) or missing.any():
             last = values.shape[-1] - 1 - missing[..., ::-1].argmax(-1)
             chosen = np.where(missing.any(-1), last, chosen)
     picked = chosen[..., None]
@@ -136,7 +138,9 @@ def max_unpool3d(input: Array, indices: Array, output_size: Shape) -> Array:
 @native
 def _unpool(input: Array, indices: Array, sizes: Shape) -> Array:
     plane = math.prod(sizes)
-    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= plane):
+    if not is_at_hand(indices):
+        check_index(indices, plane, None)
+    elif indices.size and (int(indices.min()) < 0 or int(indices.max()) >= plane):
         wrong = indices[(indices < 0) | (indices >= plane)].reshape(-1)[0]
         raise RuntimeError(
             f"Found an invalid max index: {int(wrong)} (output volumes are of size {'x'.join(map(str, sizes))})"

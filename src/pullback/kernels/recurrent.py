@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.kernels.accumulation import widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 BatchSizes = tuple[int, ...] | None
@@ -230,6 +230,7 @@ def pack_padded_sequence(input: Array, lengths: Array, batch_first: bool) -> tup
     return np.concatenate([step[:size] for step, size in zip(steps, batch_sizes, strict=False)]), batch_sizes
 
 
+@by_device
 def pack_padded_sequence_back(grad: Array, shape: Shape, batch_sizes: Array, batch_first: bool) -> Array:
     """The rows where they came from, zeros elsewhere."""
     padded = np.zeros(shape, grad.dtype)

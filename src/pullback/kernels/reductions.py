@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import cast_array
+from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.accumulation import (
     accurate_sum,
@@ -126,7 +126,7 @@ def prod(input: Array, dim: Dim, keepdim: bool = False, *, dtype: DType | None =
 
 def can_divide(product: Array) -> bool:
     """Whether products divided by a factor are the products of the others: they are numbers other than zero."""
-    return bool(np.all(np.isfinite(product) & (product != 0)))
+    return is_at_hand(product) and bool(np.all(np.isfinite(product) & (product != 0)))
 
 
 @native

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.kernels.accumulation import widened
 from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.native import by_device, native
@@ -85,7 +86,7 @@ def _apply_along(array: Array, taps: Taps, axis: int) -> Array:
     positions, weights = taps
     if positions.shape[1] == 1:
         size = array.shape[axis]
-        if len(positions) == size and (positions[:, 0] == np.arange(size)).all():
+        if len(positions) == size and is_at_hand(positions) and (positions[:, 0] == np.arange(size)).all():
             taken = array
         else:
             taken = np.take(array, positions[:, 0], axis)
@@ -101,8 +102,10 @@ def _apply_along(array: Array, taps: Taps, axis: int) -> Array:
             piece = np.take(array, positions[:, tap], axis)
             piece *= _along(weights[:, tap], array, axis)
             total += piece
-        unused = bool((weights == 0).any())
-    return _by_used_taps(array, positions, weights, axis) if unused and np.isnan(total).any() else total
+        unused = not is_at_hand(weights) or bool((weights == 0).any())
+    if unused and (not is_at_hand(total) or np.isnan(total).any()):
+        return _by_used_taps(array, positions, weights, axis)
+    return total
 
 
 def _by_used_taps(array: Array, positions: Array, weights: Array, axis: int) -> Array:

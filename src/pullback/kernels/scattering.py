@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.backend.device import device_of, move_array
 from pullback.backend.dtype import number_as, scalar_type_name
 from pullback.kernels.accumulation import refuse_complex, refuse_unordered
@@ -315,7 +316,10 @@ def index_reduce(
             "have the same scalar type"
         )
     _check_source("index_reduce_", input, dim, index, source)
-    if index.size and not 0 <= int(index.min()) <= int(index.max()) < (input.shape[dim] if input.ndim else 1):
+    size = input.shape[dim] if input.ndim else 1
+    if not is_at_hand(index):
+        check_index(index, size, dim)
+    elif index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
         raise IndexError("index out of range in self")
     if index.size == 0 or source.size == 0:
         return row_major_copy(input)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.backend.array_module import cast_array
+from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.kernels.accumulation import (
     accurate_sum,
     contiguous,
@@ -37,7 +37,7 @@ def safe_softmax(input: Array, dim: Dim) -> Array:
     """A softmax that is zero where all along `dim` is minus infinity."""
     result = softmax(input, dim)
     hidden = np.isneginf(widened(input)).all(dim, keepdims=True) if input.size and input.ndim else np.False_
-    if hidden.any():
+    if not is_at_hand(hidden) or hidden.any():
         np.copyto(result, 0, where=hidden)
     return result
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.kernels.accumulation import add_up, refuse_unordered
 from pullback.native import by_device, native
@@ -111,7 +112,7 @@ def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> tupl
     refuse_unordered("kthvalue_cpu", input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
-    if is_float_or_complex(input.dtype) and np.isnan(input).any():
+    if is_float_or_complex(input.dtype) and (not is_at_hand(input) or np.isnan(input).any()):
         indices = order_along(input, dim, False)[(*(slice(None),) * dim, slice(k - 1, k))]
     else:
         indices = _index_of_rank(_sortable(input), k - 1, dim)

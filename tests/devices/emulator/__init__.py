@@ -70,7 +70,7 @@ class _Complaints:
     """As on the GPU; tests look at `found`."""
 
     def __init__(self) -> None:
-        self.found = np.zeros(3, np.int64)
+        self.found = np.zeros(4, np.int64)
         self.address = np.uint64(self.found.ctypes.data)
 
 

@@ -7,9 +7,11 @@ from typing import Any
 from pullback.devices.cuda.elementwise import fused_kernels
 from pullback.devices.cuda.images import Images
 from pullback.devices.cuda.losses import Losses
+from pullback.devices.cuda.positions import PositionChecks
 from pullback.devices.cuda.products import Products
 from pullback.devices.cuda.recurrent import Recurrent
 from pullback.devices.cuda.rows import RowKernels
+from pullback.kernels.positions import check_index
 
 _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
@@ -35,4 +37,5 @@ def own_kernels(library: Any) -> dict[str, Any]:
     )
     for family in families:
         fused |= family.kernels()
+    library.functions["kernels.positions"] = {"check_index": PositionChecks(library, check_index).check_index}
     return fused

@@ -50,18 +50,21 @@ class Complaints:
     """What kernels found wrong, in memory that the GPU and the host see: whoever reads a value afterwards is told."""
 
     def __init__(self) -> None:
-        self._memory = cupy.cuda.alloc_pinned_memory(24)
-        self._found: Any = np.frombuffer(self._memory, np.int64, 3)
+        self._memory = cupy.cuda.alloc_pinned_memory(32)
+        self._found: Any = np.frombuffer(self._memory, np.int64, 4)
         self._found[:] = 0
         self.address = np.uint64(self._memory.ptr)
 
     def check(self) -> None:
         """Raise what was found."""
-        kind, value, count = self._found
+        kind, value, count, dim = self._found
         if kind:
             self._found[0] = 0
             if kind == 1:
                 raise IndexError(f"Target {value} is out of bounds.")
+            if kind == 3:
+                where = "a tensor" if dim < 0 else f"dimension {dim}"
+                raise IndexError(f"index {value} is out of bounds for {where} with size {count}")
             raise IndexError(f"index out of range in self: {value} names no row of a table of {count} rows")
 
 

@@ -97,17 +97,18 @@ def invert_permutation(permutation: Any) -> Any:
     if permutation is None:
         return None
     output = creation.empty_like(permutation)
-    output.scatter_(0, permutation, creation.arange(0, permutation.numel()))
+    output.scatter_(0, permutation, creation.arange(0, permutation.numel(), device=permutation.device))
     return output
 
 
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
     """Pack padded sequences of the given lengths."""
     if not isinstance(lengths, Tensor):
-        lengths = creation.as_tensor(lengths, dtype=int64)
+        lengths = creation.as_tensor(lengths, dtype=int64, device="cpu")
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = F.sort(lengths, descending=True)
+        sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     _check_lengths([int(length) for length in lengths._array.tolist()], input, batch_first, enforce_sorted)
     data, batch_sizes = G.pack_padded_sequence(input, lengths, batch_first)
@@ -149,7 +150,9 @@ def pad_packed_sequence(
     padded = padded_steps(sequence.data, batch_sizes, max_length, padding_value)
     if batch_first:
         padded = padded.transpose(0, 1)
-    lengths = creation.tensor([sum(1 for size in batch_sizes if size > i) for i in range(batch_sizes[0])], dtype=int64)
+    lengths = creation.tensor(
+        [sum(1 for size in batch_sizes if size > i) for i in range(batch_sizes[0])], dtype=int64, device="cpu"
+    )
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices]
@@ -202,7 +205,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
 
 def pack_sequence(sequences: list[Any], enforce_sorted: bool = True) -> Any:
     """Pack a list of sequences."""
-    lengths = creation.tensor([sequence.size(0) for sequence in sequences], dtype=int64)
+    lengths = creation.tensor([sequence.size(0) for sequence in sequences], dtype=int64, device="cpu")
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
