@@ -17,7 +17,7 @@ import pullback
 from . import checks
 from .comparison import Mismatch
 from .entries import Entry, Sample, choose
-from .exceptions import NOT_COMPARED, READ_ON_THE_HOST
+from .exceptions import NOT_COMPARED, NOT_ON_DEVICES, READ_ON_THE_HOST
 from .places import DEVICE, sides_on
 
 # How many samples of each dtype a kind takes; the seconds after which an entry draws no more.
@@ -133,9 +133,16 @@ def _plan(entry: Entry) -> list[tuple[str, Any, tuple[Any, ...], bool]]:
         plan.append(("vmap", checks.check_vmap, entry.dtypes[:1], False))
     if entry.has_out:
         plan.append(("out", checks.check_out, entry.dtypes, False))
-    if DEVICE and entry.name not in READ_ON_THE_HOST:
+    if DEVICE and _plain(entry) in NOT_ON_DEVICES:
+        return []
+    if DEVICE and _plain(entry) not in READ_ON_THE_HOST:
         plan.append(("stays", checks.check_stays, precise or entry.dtypes[:1], bool(precise)))
     return plan
+
+
+def _plain(entry: Entry) -> str:
+    """The name without that of a variant."""
+    return entry.name.split(" ")[0]
 
 
 def _try(check: Any, entry: Entry, ours: Any, given: Any, dtype: str, tally: Tally, sample: Any) -> None:

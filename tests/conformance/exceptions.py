@@ -74,8 +74,44 @@ INEXACT_IN_PYTORCH: dict[str, str] = {
     "logcumsumexp": "the tangent is off by 2e-7 in float64, the gradient by cancellation in float32",
 }
 
-READ_ON_THE_HOST: dict[str, str] = {}
-"""Operations that wait for the device where PyTorch does not, and why."""
+_FACTORS = (
+    "cholesky cholesky_inverse cholesky_solve linalg.cholesky linalg.cholesky_ex lu lu_solve linalg.lu linalg.lu_factor "
+    "linalg.lu_factor_ex linalg.lu_solve det linalg.det logdet slogdet linalg.slogdet qr linalg.qr svd linalg.svd "
+    "linalg.svdvals linalg.eigh linalg.eigvalsh linalg.solve_triangular triangular_solve linalg.lstsq "
+    "linalg.matrix_norm linalg.cond norm"
+).split()
+_DEGREES = [
+    f"special.{name}"
+    for name in (
+        "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
+        "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t "
+        "shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w"
+    ).split()
+]
+_ITERATED = (
+    "igamma igammac special.gammainc special.gammaincc special.airy_ai lgamma special.gammaln mvlgamma special.multigammaln "
+    "special.zeta"
+).split()
+READ_ON_THE_HOST: dict[str, str] = {
+    **dict.fromkeys(_FACTORS, "looks for factorizations that failed, or for zeros on a diagonal"),
+    **dict.fromkeys(_DEGREES, "follows a recurrence as far as the highest degree"),
+    **dict.fromkeys(_ITERATED, "takes as many steps as the slowest element needs"),
+    **dict.fromkeys(("median", "nanmedian", "quantile", "nanquantile"), "counts NaNs"),
+    **dict.fromkeys(("searchsorted", "bucketize"), "looks for NaNs"),
+    **dict.fromkeys(("histc", "histogram", "histogramdd"), "reads the range of its values"),
+    "cov": "checks the weights",
+    "istft": "checks that windows do not vanish",
+}
+"""Operations, of any variant, that wait for the device where PyTorch does not, and why."""
+
+NOT_ON_DEVICES: dict[str, str] = {
+    "chalf": "CuPy has no complex32",
+    "nn.functional.rrelu": "slopes are drawn in another order",
+    "nn.functional.rrelu_": "slopes are drawn in another order",
+    "nn.functional.scaled_dot_product_attention": "dropout is drawn in another order",
+    "nn.functional.max_unpool3d": "which of several values for one place is kept is open",
+}
+"""Operations, of any variant, that are not compared on devices, and why."""
 
 _UNREAD = "backward reads no element of it, so its memory is not kept"
 NOT_SHOWN: dict[str, tuple[str, str]] = {

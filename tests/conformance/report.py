@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, READ_ON_THE_HOST
+from .exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, NOT_ON_DEVICES, READ_ON_THE_HOST
 
 KINDS = (
     "exists",
@@ -113,7 +113,21 @@ def _headings(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _read_on_the_host() -> str:
     lines = ["## What waits for the GPU where PyTorch does not", ""]
-    return "\n".join([*lines, *[f"- `{name}`: {reason}." for name, reason in READ_ON_THE_HOST.items()]]) + "\n"
+    lines += [f"- {_named(names)}: {reason}." for reason, names in _by_reason(READ_ON_THE_HOST).items()]
+    lines += ["", "## What is not compared on the GPU", ""]
+    lines += [f"- {_named(names)}: {reason}." for reason, names in _by_reason(NOT_ON_DEVICES).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _by_reason(listed: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, reason in listed.items():
+        found.setdefault(reason, []).append(name)
+    return found
 
 
 def _summary(families: Mapping[str, str], results: Results, device: str) -> str:

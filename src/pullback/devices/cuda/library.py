@@ -91,8 +91,9 @@ class CudaLibrary(Library):
         self.places = [device("cuda", number) for number in range(cupy.cuda.runtime.getDeviceCount())]
         if len(self.places) > 1:  # a pass over all of one shape may not mix them
             self.pending.stop()
-        self._one, self._zero = np.ones(1), np.zeros(1)
-        self._one_wide, self._zero_wide = np.ones(1, np.float32), np.zeros(1, np.float32)
+        self._factors = [(np.full(1, n), np.full(1, n, np.float32)) for n in (0.0, 1.0)]
+        self._places = [tuple([int(array.ctypes.data) for array in pair]) for pair in self._factors]
+        """Where cuBLAS finds 0 and 1, in float64 and float32."""
 
     def compiled(self, source: str, joins: bool = True) -> Any:
         """A callable that launches the kernel `run` of a text; `joins`: products and sums may be rounded as one."""
@@ -124,23 +125,26 @@ class CudaLibrary(Library):
         `flips` says which of a and b lie row after row, `batch` how many there are and how far apart.
         """
         code, compute = _KINDS[kind]
-        if kind == "float64":
-            alpha, rest = self._one, np.full(1, beta) if beta else self._zero
+        narrow = kind != "float64"
+        alpha = self._places[1][narrow]
+        if beta in (0.0, 1.0):
+            rest = self._places[int(beta)][narrow]
         else:
-            alpha, rest = self._one_wide, np.full(1, beta, np.float32) if beta else self._zero_wide
+            factor = np.full(1, beta, np.float32 if narrow else np.float64)
+            rest = factor.ctypes.data
         if wide and kind == "float32":
             compute = _TF32
         handle = cupy.cuda.device.get_cublas_handle()
         m, n, k = sizes
         if batch[0] == 1:
             cublas.gemmEx(
-                handle, flips[0], flips[1], m, n, k, alpha.ctypes.data, a, code, steps[0], b, code, steps[1],
-                rest.ctypes.data, c, code, steps[2], compute, -1,
+                handle, flips[0], flips[1], m, n, k, alpha, a, code, steps[0], b, code, steps[1],
+                rest, c, code, steps[2], compute, -1,
             )  # fmt: skip
             return
         cublas.gemmStridedBatchedEx(
-            handle, flips[0], flips[1], m, n, k, alpha.ctypes.data, a, code, steps[0], batch[1], b, code, steps[1],
-            batch[2], rest.ctypes.data, c, code, steps[2], batch[3], batch[0], compute, -1,
+            handle, flips[0], flips[1], m, n, k, alpha, a, code, steps[0], batch[1], b, code, steps[1],
+            batch[2], rest, c, code, steps[2], batch[3], batch[0], compute, -1,
         )  # fmt: skip
 
     def place_of(self, raw: Any) -> device:
