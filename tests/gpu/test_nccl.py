@@ -107,5 +107,5 @@ def launched(ranks: int, program: Path) -> subprocess.CompletedProcess[str]:
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return subprocess.run(
         [sys.executable, "-m", "pullback", "launch", "-n", str(ranks), str(program)],
-        capture_output=True, text=True, timeout=120, env=variables, check=False,
+        capture_output=True, text=True, timeout=60, env=variables, check=False,
     )  # fmt: skip

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+_OF_THE_HOST = 1
+"""The driver's number for memory of the host that it knows."""
+
 
 class Parked:
     """An array of the GPU that was moved to the host for a while."""
@@ -46,9 +49,11 @@ class Transfers:
     def is_pinned(self, address: int) -> bool:
         """Whether the GPU can reach the memory of the host at an address."""
         try:
-            return bool(self._cuda.runtime.pointerGetAttributes(address).hostPointer)
+            told = self._cuda.runtime.pointerGetAttributes(address)
         except self._cuda.runtime.CUDARuntimeError:
             return False
+        kind = getattr(told, "type", None)
+        return kind == _OF_THE_HOST if kind is not None else bool(told.devicePointer and told.hostPointer)
 
     def park(self, raw: Any) -> Parked | None:
         """Copy an array to the host, beside whatever is computed next; None for one with gaps in memory."""
