@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import pickle
+import sys
 import zipfile
 from typing import Any
 
@@ -33,10 +35,24 @@ def test_changed_files_are_loaded_or_refused(name: str) -> None:
     assert [wrong for wrong in found if wrong] == []
 
 
-def test_a_load_that_imports_is_noticed() -> None:
-    watch = CodeWatch()
+def test_a_load_that_runs_code_every_time_is_noticed() -> None:
+    assert "ran code" in str(examine(b"", lambda content: exec("1"), CodeWatch()))
 
-    assert "ran code" in str(examine(b"", lambda content: exec("import this"), watch))
+
+def test_a_load_that_imports_what_the_file_names_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+
+    assert "ran code" in str(examine(b"\x80\x02ccolorsys\nrgb_to_hsv\n.", _import_colorsys, CodeWatch()))
+
+
+def test_a_load_that_needs_a_module_for_the_first_time_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+
+    assert examine(b"\x80\x02ccolors\n.", _import_colorsys, CodeWatch()) is None
+
+
+def _import_colorsys(content: bytes) -> None:
+    importlib.import_module("colorsys")
 
 
 def test_a_load_of_too_much_memory_is_noticed() -> None:
