@@ -107,6 +107,12 @@ fuzz-compile: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.programs --seed $(SEED) --programs $(PROGRAMS)
 	$(BIN)/python -m tests.compiling.random_functions --seed $(SEED) --programs $(PROGRAMS)
 
+# Ctrl-C and memory that runs out, at every place of the public entry points: what is left behind. `make faults EVERY=5`:
+# at every fifth place.
+EVERY ?= 1
+faults: $(VENV)/.developed
+	$(BIN)/python -m tests.faults --every $(EVERY)
+
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
@@ -136,7 +142,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
-.PHONY: coverage wheel-pure sdist docs fuzz-files fuzz-compile sanitize
+.PHONY: coverage wheel-pure sdist docs faults fuzz-files fuzz-compile sanitize
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -8,6 +8,7 @@ pure Python: the same source, slower.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
 COMPILE = os.environ.get("PULLBACK_COMPILE", "all")
@@ -63,17 +65,30 @@ class OptionalBuild(build_ext):
         return True
 
     def build_extensions(self) -> None:
-        """Compile the files of one extension, and several extensions, side by side."""
+        """Compile the files of one extension, and several extensions, side by side; those alone that changed."""
         compile_files = self.compiler.compile
+        self.build_temp = os.path.join(self.build_temp, _digest_of_flags(self.extensions))
 
         def compile_in_parallel(sources: list[str], *arguments: Any, **options: Any) -> list[str]:
+            def compile_one(source: str) -> list[str]:
+                made = self.compiler.object_filenames([source], output_dir=options.get("output_dir") or "")
+                needed = [source, *(options.get("depends") or ())]
+                return made if not newer_group(needed, made[0]) else compile_files([source], *arguments, **options)
+
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                made = pool.map(lambda source: compile_files([source], *arguments, **options), sources)
-                return [file for files in made for file in files]
+                return [file for files in pool.map(compile_one, sources) for file in files]
 
         self.compiler.compile = compile_in_parallel
         self.parallel = os.cpu_count() if len(self.extensions) > 1 else None
         super().build_extensions()
+
+
+def _digest_of_flags(extensions: list[Any]) -> str:
+    """What objects depend on besides their sources: those of other flags, or another NumPy, lie in another folder."""
+    import numpy
+
+    flags = sorted({flag for extension in extensions for flag in extension.extra_compile_args})
+    return hashlib.sha1(repr((numpy.__version__, flags)).encode()).hexdigest()[:12]
 
 
 def _cythonized() -> list[Any]:

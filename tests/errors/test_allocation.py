@@ -77,3 +77,33 @@ def test_the_gradient_of_a_weight_with_absurd_windows_is_refused(options: dict[s
         conv2d_weight(x, (channels, 1, 3, 3), grad, groups=channels, **options)
     with pytest.raises(RuntimeError):
         conv2d_weight(x, (channels, channels, 3, 3), grad, **options)
+
+
+MANY_INDICES = 10**12
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda index: pullback.nn.functional.embedding(index, pullback.ones(3, 2)),
+        lambda index: pullback.nn.functional.embedding_bag(index, pullback.ones(3, 2), pullback.tensor([0])),
+        lambda index: pullback.ones(3, 2)[index],
+        lambda index: pullback.ones(3, 2).index_select(0, index),
+        lambda index: pullback.ones(3).take(index),
+        lambda index: pullback.ones(1).expand(MANY_INDICES).gather(0, index),
+        lambda index: pullback.ones(1).expand(MANY_INDICES).scatter(0, index, 1.0),
+        lambda index: index.unbind(),
+    ],
+)
+def test_more_indices_than_memory_has_room_for_are_refused_before_they_are_read(call: Any) -> None:
+    index = pullback.zeros(1, dtype=pullback.int64).expand(MANY_INDICES)
+
+    with pytest.raises(MemoryError):
+        call(index)
+
+
+def test_an_expanded_index_is_still_checked() -> None:
+    index = pullback.tensor([[0], [5]]).expand(2, 1 << 20)
+
+    with pytest.raises(IndexError, match="5"):
+        pullback.nn.functional.embedding(index, pullback.ones(3, 2))

@@ -24,8 +24,8 @@ import numpy as np
 from tests.sanitizing.odd_values import odd_call
 from tests.sanitizing.recording import Recorder, read_calls, run_tests, start_recording, write_calls
 
-LONGEST = 20
-"""Seconds of the processor that a call may take."""
+LONGEST = 10
+"""Seconds of the processor that a call may take (a kernel with sanitizers takes some ten times its time)."""
 
 
 class TooLong(BaseException):
@@ -44,6 +44,7 @@ def examine(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str 
     ]
     before = [array.tobytes() for array in fixed]
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * LONGEST)  # ends the process: a loop in C cannot be interrupted
     try:
         kernel(*args, **options)
     except TooLong:
@@ -54,6 +55,7 @@ def examine(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str 
         pass
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     if [array.tobytes() for array in fixed] != before:
         return "changed an array that is read-only"
     return None
@@ -84,8 +86,7 @@ def run_child(recorder: Recorder, names: list[str], arguments: argparse.Namespac
             noted.truncate()
             given = copy.deepcopy(call)
             args, options = odd_call(given[0], given[1], rng)
-            # A loop in C that does not end is no longer interruptible: then the process ends.
-            faulthandler.dump_traceback_later(15 * LONGEST, exit=True)
+            faulthandler.dump_traceback_later(60 * LONGEST, exit=True)  # of a thread that waits for ever
             wrong = examine(recorder.kernels[name], args, options)
             faulthandler.cancel_dump_traceback_later()
             if wrong:
@@ -142,7 +143,9 @@ def main() -> int:
         failures += 1
         if not noted:
             return 1
-        print(f"FAILED ({os.waitstatus_to_exitcode(status)}): {noted[12:].strip()}", flush=True)
+        ended = os.waitstatus_to_exitcode(status)
+        cause = f"took longer than {2 * LONGEST} seconds" if ended == -signal.SIGVTALRM else f"ended with {ended}"
+        print(f"FAILED {noted[12:].strip()}: {cause}", flush=True)
         begin = int(noted[:12]) + 1
     note.unlink()
     print(f"{len(names)} kernels, {len(names) * arguments.calls} calls, {failures} failures, seed {arguments.seed}")

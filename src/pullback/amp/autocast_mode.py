@@ -15,7 +15,9 @@ from pullback import functions
 from pullback.backend.device import device, find_library
 from pullback.backend.dtype import bfloat16, dtype, float16, float32
 from pullback.facts import fact_of
+from pullback.modes.guards import guarded
 from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.switches import set_switch, stack_block, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
@@ -44,7 +46,7 @@ def is_autocast_available(device_type: str) -> bool:
     return device(device_type).type in _DTYPES
 
 
-class autocast:
+class autocast(stack_block):
     """Run operations in the precision that suits them.
 
     >>> import pullback
@@ -53,6 +55,10 @@ class autocast:
     ...     (x @ x).dtype is pullback.float16
     True
     """
+
+    _stack = "interceptors"
+    _around: tuple[Any, ...] = ()
+    """What `_settings.current` was around each of its blocks."""
 
     def __init__(
         self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
@@ -83,13 +89,22 @@ class autocast:
         return False
 
     def __enter__(self) -> autocast:
-        push_interceptor(_Caster(self))
-        _settings.current = (*_settings.current, self)
+        self._around = (*self._around, _settings.current)
+        try:
+            self._push(_Caster(self))
+            _settings.current = (*_settings.current, self)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
+    @guarded
     def __exit__(self, *exception: object) -> None:
-        _settings.current = _settings.current[:-1]
-        pop_interceptor()
+        depths, around = self._depths, self._around
+        if len(depths) == len(around):  # else it is interrupted before the entry is there
+            set_switch("interceptors", switches.interceptors[: depths[-1]])
+            self._depths = depths[:-1]
+        _settings.current, self._around = around[-1], around[:-1]
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

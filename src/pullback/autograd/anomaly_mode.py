@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pullback.modes.anomaly_mode import set_anomaly_mode
+from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
+from pullback.modes.guards import guarded, undone_by
 from pullback.modes.user_warnings import warn_user
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -30,11 +31,14 @@ class detect_anomaly:
             "debugging."
         )
 
-    def __enter__(self) -> None:
-        self._former = set_anomaly_mode(True, self.check_nan)
-
+    @guarded
     def __exit__(self, *exception: object) -> None:
         set_anomaly_mode(*self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        self._former = (is_anomaly_enabled(), is_anomaly_check_nan_enabled())
+        set_anomaly_mode(True, self.check_nan)
 
 
 class set_detect_anomaly:
@@ -46,6 +50,7 @@ class set_detect_anomaly:
     def __enter__(self) -> None:
         pass
 
+    @guarded
     def __exit__(self, *exception: object) -> None:
         set_anomaly_mode(*self._former)
 

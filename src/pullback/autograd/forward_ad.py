@@ -10,8 +10,9 @@ from pullback.backend.device_array import DeviceArray
 from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
 from pullback.kernels.strided import geometry_of
 from pullback.modes.dual_level import close_dual_level, current_dual_level, open_dual_level
+from pullback.modes.guards import guarded
 from pullback.modes.interception import interceptable
-from pullback.modes.switches import set_switch, switches
+from pullback.modes.switches import kept_switches, set_switch, switches
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -50,9 +51,16 @@ class dual_level(_ContextDecorator):
     """
 
     def __enter__(self) -> int:
-        self._level = enter_dual_level()
+        kept = kept_switches("dual_ids", "dual_level")
+        kept.__enter__()
+        try:
+            self._level = enter_dual_level()
+        except BaseException:
+            kept.__exit__()
+            raise
         return self._level
 
+    @guarded
     def __exit__(self, *exception: object) -> None:
         exit_dual_level(level=self._level)
 

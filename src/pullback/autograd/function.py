@@ -16,9 +16,9 @@ from pullback.graph.history import adopt_switches, bump_version, gradient_edge, 
 from pullback.graph.node import begin_recording
 from pullback.graph.tangents import levels_of, without_tangents
 from pullback.graph.views import check_view_modification, make_view
-from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import intercept
-from pullback.modes.switches import process, resume_gradients, set_switch, suspend_gradients, switches
+from pullback.modes.switches import process, resume_gradients, set_switch, suspend_gradients, switched, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.autograd_extra import CUSTOM_FUNCTION, DEFAULT, MULTI_OUTPUT
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -212,10 +212,11 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
         ctx.next_edges = tuple([gradient_edge(t) for t in tensors])
         begin_recording(ctx)
     inputs = tuple([without_tangents(a, 0) if isinstance(a, Tensor) else a for a in args]) if dual else args
-    former, former_level = suspend_gradients(), switches.dual_level
-    if dual:
-        set_switch("dual_level", -1)
+    former, former_level = (switches.grad_mode, switches.forward_grad), switches.dual_level
     try:
+        suspend_gradients()
+        if dual:
+            set_switch("dual_level", -1)
         if cls._has_setup_context():
             output = cls.forward(*inputs)
             cls.setup_context(ctx, inputs, output)
@@ -369,11 +370,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
-        former = set_grad_mode(False)
-        try:
+        former = is_grad_enabled()
+        with switched("grad_mode", False):
             outputs = fn(ctx, *args)
-        finally:
-            set_grad_mode(former)
         if not former or not any(isinstance(a, Tensor) and a._requires_grad for a in args):
             return outputs
         results = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -8,7 +8,7 @@ from typing import Any
 from pullback.backend.dtype import is_float_or_complex
 from pullback.graph.custom_function_node import FunctionContext
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents, zeros_like_input
-from pullback.modes.switches import set_switch, switches
+from pullback.modes.switches import switched
 from pullback.tensor.tensor import Tensor
 
 
@@ -37,17 +37,15 @@ def carry_tangents(
     ctx: FunctionContext, args: Sequence[Any], outputs: Sequence[Any], kinds: Sequence[OutputKind], saved: Any
 ) -> None:
     """Call the user's jvp at every level that an input has a tangent at."""
-    outer = switches.dual_level
     for level in sorted({level for a in args if isinstance(a, Tensor) for level in levels_of(a)}):
         tangents = [_input_tangent(ctx, a, level) if isinstance(a, Tensor) else None for a in args]
         versions = [_version(t) for t in tangents]
-        set_switch("dual_level", level - 1)
-        ctx.saved_for_jvp = tuple([without_tangents(t, level) for t in saved or ()])
-        try:
-            returned = ctx._forward_class.jvp(ctx, *tangents)
-        finally:
-            ctx.saved_for_jvp = None
-            set_switch("dual_level", outer)
+        with switched("dual_level", level - 1):
+            ctx.saved_for_jvp = tuple([without_tangents(t, level) for t in saved or ()])
+            try:
+                returned = ctx._forward_class.jvp(ctx, *tangents)
+            finally:
+                ctx.saved_for_jvp = None
         computed = returned if isinstance(returned, tuple) else (returned,)
         if len(computed) != len(outputs):
             raise RuntimeError(

@@ -8,7 +8,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from pullback.modes.function_modes import is_told, tell_modes
-from pullback.modes.grad_mode import is_grad_enabled, restore_inference_mode, set_grad_mode, set_inference_mode
+from pullback.modes.grad_mode import (
+    inference_mode_now,
+    is_grad_enabled,
+    restore_inference_mode,
+    set_grad_mode,
+    set_inference_mode,
+)
+from pullback.modes.guards import guarded, undone_by
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 
@@ -96,13 +103,12 @@ def _set_grad_enabled(mode: bool) -> None:
     set_grad_mode(mode)
 
 
-def _switch(mode: bool) -> bool:
-    """Switch recording on or off, and say how it was."""
+def _switch(mode: bool) -> None:
+    """Switch recording on or off."""
     if not process.modes or not is_told():
-        return set_grad_mode(mode)
-    former = is_grad_enabled()
-    tell_modes(_set_grad_enabled, (mode,), {})
-    return former
+        set_grad_mode(mode)
+    else:
+        tell_modes(_set_grad_enabled, (mode,), {})
 
 
 class no_grad(_ContextDecorator):
@@ -121,11 +127,14 @@ class no_grad(_ContextDecorator):
             return super().__new__(cls)
         return cls()(orig_func)
 
-    def __enter__(self) -> None:
-        self._former = _switch(False)
-
+    @guarded
     def __exit__(self, *exception: object) -> None:
         _switch(self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        self._former = switches.grad_mode
+        _switch(False)
 
 
 class enable_grad(_ContextDecorator):
@@ -142,11 +151,14 @@ class enable_grad(_ContextDecorator):
             return super().__new__(cls)
         return cls()(orig_func)
 
-    def __enter__(self) -> None:
-        self._former = _switch(True)
-
+    @guarded
     def __exit__(self, *exception: object) -> None:
         _switch(self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        self._former = switches.grad_mode
+        _switch(True)
 
 
 class set_grad_enabled(_ContextDecorator):
@@ -158,6 +170,10 @@ class set_grad_enabled(_ContextDecorator):
     False
     """
 
+    def _undo(self, mode: bool) -> None:
+        _switch(self._former)
+
+    @undone_by(_undo)
     def __init__(self, mode: bool) -> None:
         self._former = is_grad_enabled()
         self.mode = mode
@@ -167,11 +183,13 @@ class set_grad_enabled(_ContextDecorator):
         _switch(self._former)
         return super().__call__(function)
 
-    def __enter__(self) -> None:
-        _switch(self.mode)
-
+    @guarded
     def __exit__(self, *exception: object) -> None:
         _switch(self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        _switch(self.mode)
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)
@@ -198,11 +216,14 @@ class inference_mode(_ContextDecorator):
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
-    def __enter__(self) -> None:
-        self._former = set_inference_mode(self.mode)
-
+    @guarded
     def __exit__(self, *exception: object) -> None:
         restore_inference_mode(self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        self._former = inference_mode_now()
+        set_inference_mode(self.mode)
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)

@@ -20,8 +20,9 @@ from pullback.graph.history import bump_version
 from pullback.graph.node import Node as _Node
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.source_lines import Pass, module_path_of, source_line, source_line_of
-from pullback.modes.saved_tensor_hooks import disable_hooks, pop_hooks, push_hooks, restore_hooks
+from pullback.modes.saved_tensor_hooks import check_hooks_allowed, disable_hooks
 from pullback.modes.source_lines import want_source_lines, want_source_lines_here
+from pullback.modes.switches import kept_switches, stack_block
 from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = [
@@ -123,7 +124,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         bump_version(item)
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(stack_block):
     """Pack what is saved for backward with one function and unpack it with another.
 
     >>> import pullback
@@ -135,15 +136,15 @@ class saved_tensors_hooks:
     tensor([2., 2.])
     """
 
+    _stack = "saved_tensor_hooks"
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        push_hooks(self.pack_hook, self.unpack_hook)
-
-    def __exit__(self, *exception: object) -> None:
-        pop_hooks()
+        check_hooks_allowed()
+        self._push((self.pack_hook, self.unpack_hook))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -171,11 +172,9 @@ class save_on_cpu(saved_tensors_hooks):
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Refuse saved-tensor hooks inside of the block."""
-    former = disable_hooks(error_message)
-    try:
+    with kept_switches("saved_tensor_hooks_disabled"):
+        disable_hooks(error_message)
         yield
-    finally:
-        restore_hooks(former)
 
 
 class _MultiHandle(RemovableHandle):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.backend.device import blocks, device_of, move_array, usable_device
 from pullback.backend.device import device as Device
+from pullback.backend.device import device_of, move_array, usable_device
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
 from pullback.errors import no_memory, not_a_bool, wrong_type
 from pullback.graph.in_place import write_out
 from pullback.modes.function_modes import is_told, tell_modes
+from pullback.modes.guards import guarded
 from pullback.modes.interception import dispatch_operation
 from pullback.modes.switches import process, set_switch, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype
@@ -52,27 +53,36 @@ def made_on(device: Any) -> Device | None:
     return None if place.type in ("cpu", "meta") else place
 
 
-def _enter_block(device: Device) -> None:
+def _enter_block(device: Device) -> Device:
     """Begin a block whose tensors are made on a device. What is drawn for tensors without values is put back."""
     from pullback.backend.random import default_generator  # lazy: a program may draw nothing
 
     place = usable_device(device)
     drawn = default_generator.get_state() if place.type == "meta" else None
-    former = set_switch("new_device", None if place.type == "cpu" else place)
-    switches.devices = (*switches.devices, (former, drawn))
+    former, around = switches.new_device, switches.devices
+    try:
+        set_switch("new_device", None if place.type == "cpu" else place)
+        switches.devices = (*around, (former, drawn))
+    except BaseException:
+        set_switch("new_device", former)
+        raise
+    return device
 
 
-def _leave_block() -> None:
+@guarded
+def _leave_block(device: Device, *exception: object) -> None:
     from pullback.backend.random import default_generator
 
-    *outer, (former, drawn) = switches.devices
-    switches.devices = tuple(outer)
+    around = switches.devices
+    former, drawn = around[-1]
     set_switch("new_device", former)
     if drawn is not None:
         default_generator.set_state(drawn)
+    switches.devices = around[:-1]  # the last step: interrupted before it, the block is left again
 
 
-blocks.enter, blocks.leave = _enter_block, _leave_block
+setattr(Device, "__enter__", _enter_block)  # noqa: B010  # mypy: a method
+setattr(Device, "__exit__", _leave_block)  # noqa: B010
 
 
 def dtype_option(function: str, value: Any, out: Any = None) -> Any:

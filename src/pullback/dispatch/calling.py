@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.dispatch.overloads import OpOverload
 from pullback.modes.interception import dispatch, set_dispatch_modes
-from pullback.modes.switches import process, set_switch, switches
+from pullback.modes.switches import process, switched, switches
 
 
 def dispatching_types(values: Iterable[Any]) -> list[type]:
@@ -35,13 +35,8 @@ def show_or_run(overload: OpOverload, run: Callable[..., Any], args: tuple[Any, 
 
 def call(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a call below autograd: by the innermost mode, else by the classes of its arguments, else by itself."""
-    former = set_switch("below_autograd", True)
-    level = set_switch("dual_level", -1)
-    try:
+    with switched("below_autograd", True), switched("dual_level", -1):
         return _call(overload, args, kwargs)
-    finally:
-        set_switch("dual_level", level)
-        set_switch("below_autograd", former)
 
 
 def _call(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from sys import getrefcount
 from typing import Any
@@ -36,8 +36,9 @@ from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.saved_tensor import begin_reading
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
+from pullback.modes.guards import guarded
 from pullback.modes.interception import dispatch, is_backward_dispatched
-from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switches
+from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switched, switches
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -61,6 +62,29 @@ def _lock_of(node: Node) -> threading.RLock:  # type: ignore[valid-type, unused-
         if node.lock is None:
             node.lock = threading.RLock()
         return node.lock
+
+
+@guarded
+def _count_pass(task: GraphTask, runs: bool) -> None:
+    """Count an outermost pass while it runs, once."""
+    global _passes
+    with _passes_lock:
+        _passes += runs - task.is_counted
+        task.is_counted = runs
+
+
+@guarded
+def _end_pass(task: GraphTask, outer: GraphTask | None, former: dict[str, Any], former_node: Any) -> None:
+    """Leave the thread as it was before the pass. See Note [Guards]."""
+    if task.moves_tensors:
+        switches.current_node = former_node
+    _running.task = outer
+    if process.changed or former is not SWITCH_DEFAULTS:  # what hooks entered and did not leave ends with the pass
+        set_switches(former)
+    if task.streams is not None:
+        task.streams.leave()
+    if outer is None:
+        _count_pass(task, False)
 
 
 MAX_DEPTH = 30
@@ -125,17 +149,15 @@ class Engine:
             task.mark_needed(root, list(captures), wanted)
         if process.streams:
             task.streams = PassStreams(root)
-        _running.task = task
-        global _passes
-        if outer is None:
-            with _passes_lock:
-                _passes += 1
         # What a recorded pass computes is recorded wherever it is called; others switch recording off for users' code.
         former = current_switches() if process.changed else SWITCH_DEFAULTS
         former_node = switches.current_node if task.moves_tensors else None
-        if task.moves_tensors:
-            set_grad_mode(create_graph)
         try:
+            _running.task = task
+            if outer is None:
+                _count_pass(task, True)
+            if task.moves_tensors:
+                set_grad_mode(create_graph)
             if task.depth and task.depth % MAX_DEPTH == 0:
                 run_on_fresh_stack(lambda: self._run(task, root), task)
             else:
@@ -148,18 +170,7 @@ class Engine:
             if task.final_callbacks:
                 task.run_callbacks()
         finally:
-            if task.streams is not None:
-                task.streams.leave()
-            if task.moves_tensors:
-                switches.current_node = former_node
-            if (
-                process.changed or former is not SWITCH_DEFAULTS
-            ):  # what hooks entered and did not leave ends with the pass
-                set_switches(former)
-            _running.task = outer
-            if outer is None:
-                with _passes_lock:
-                    _passes -= 1
+            _end_pass(task, outer, former, former_node)
         return task.captured
 
     def _run(self, task: GraphTask, root: GraphRoot) -> None:
@@ -467,14 +478,19 @@ class Engine:
         task.final_callbacks.append(callback)
 
 
-@contextmanager
-def running_pass(task: GraphTask) -> Iterator[None]:
+class running_pass:
     """Be the pass that runs in this thread, while one node of it does."""
-    outer, _running.task = _running.task, task
-    try:
-        yield
-    finally:
-        _running.task = outer
+
+    def __init__(self, task: GraphTask) -> None:
+        self._task = task
+        self._outer = _running.task
+
+    def __enter__(self) -> None:
+        _running.task = self._task
+
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        _running.task = self._outer
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -494,14 +510,13 @@ def current_graph_task() -> GraphTask | None:
 
 def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *args: Any) -> Any:
     """Call user code or a recorded rule with grad mode as the pass wants it, and `node` as the current one."""
-    former = set_grad_mode(task.create_graph)
     former_node = switches.current_node
-    switches.current_node = node
-    try:
-        return function(*args)
-    finally:
-        switches.current_node = former_node
-        set_grad_mode(former)
+    with switched("grad_mode", task.create_graph):
+        switches.current_node = node
+        try:
+            return function(*args)
+        finally:
+            switches.current_node = former_node
 
 
 def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:

@@ -14,9 +14,8 @@ from pullback.func.batched_tensor import BatchedTensor, innermost, levels_of_bat
 from pullback.func.calling import call
 from pullback.func.transform_level import Transform, above_levels, below_levels, release
 from pullback.graph.tangents import set_tangent, tangent_at, without_history, without_tangents
-from pullback.modes.dual_level import close_dual_level, open_dual_level
-from pullback.modes.grad_mode import set_grad_mode
-from pullback.modes.switches import set_switch, switches
+from pullback.modes.dual_level import open_dual_level
+from pullback.modes.switches import kept_switches, set_switch, switched, switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import tree_flatten, tree_unflatten
 
@@ -61,15 +60,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 @contextmanager
 def _dual_level() -> Iterator[int]:
     """A dual level of a transform, inside of which tangents flow."""
-    level = open_dual_level(nested=True)
-    forward_grad = set_switch("forward_grad", True)
-    switches.dual_depths = {**switches.dual_depths, level: switches.transforms}
-    try:
+    with kept_switches("dual_depths", "forward_grad", "dual_ids", "dual_level"):
+        level = open_dual_level(nested=True)
+        set_switch("forward_grad", True)
+        switches.dual_depths = {**switches.dual_depths, level: switches.transforms}
         yield level
-    finally:
-        switches.dual_depths = {n: depth for n, depth in switches.dual_depths.items() if n != level}
-        set_switch("forward_grad", forward_grad)
-        close_dual_level(level)
 
 
 def _check_tensors(values: Sequence[Any], name: str) -> None:
@@ -102,11 +97,8 @@ def _alias(tensor: Any) -> Any:
 
     It belongs to the transform, which may modify it.
     """
-    former = set_grad_mode(True)
-    try:
+    with switched("grad_mode", True):
         alias = G.alias(tensor) if tensor._requires_grad else without_history(tensor)
-    finally:
-        set_grad_mode(former)
     alias._made_in = switches.transform
     return alias
 

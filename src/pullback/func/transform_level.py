@@ -33,8 +33,8 @@ from pullback.graph.history import gradient_edge
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_history
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import has_overrides
-from pullback.modes.saved_tensor_hooks import disable_hooks, restore_hooks
-from pullback.modes.switches import set_interceptors, set_switch, switches
+from pullback.modes.saved_tensor_hooks import disable_hooks
+from pullback.modes.switches import kept_switches, set_switch, switched, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.utils._pytree import tree_map
 
@@ -55,44 +55,33 @@ class Transform:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the user's function: tensors made belong to this transform, in whatever mode the world outside is."""
-        inference, saves = set_switch("inference_mode", False), switches.saves_inference_tensors
-        former = set_switch("transform", self)
-        switches.transforms += 1
-        switches.saves_inference_tensors = True
-        try:
+        with kept_switches("inference_mode", "transform", "transforms", "saves_inference_tensors"):
+            set_switch("inference_mode", False)
+            set_switch("transform", self)
+            switches.transforms += 1
+            switches.saves_inference_tensors = True
             yield
-        finally:
-            switches.saves_inference_tensors = saves
-            switches.transforms -= 1
-            set_switch("transform", former)
-            set_switch("inference_mode", inference)
 
 
 @contextmanager
 def recording() -> Iterator[None]:
     """Record, whatever the modes outside are; what inference mode made may be saved nevertheless."""
-    former, inference = set_grad_mode(True), set_switch("inference_mode", False)
-    saves, switches.saves_inference_tensors = switches.saves_inference_tensors, True
-    try:
+    with kept_switches("grad_mode", "inference_mode", "saves_inference_tensors"):
+        set_grad_mode(True)
+        set_switch("inference_mode", False)
+        switches.saves_inference_tensors = True
         yield
-    finally:
-        switches.saves_inference_tensors = saves
-        set_switch("inference_mode", inference)
-        set_grad_mode(former)
 
 
 @contextmanager
 def transform_running() -> Iterator[Transform]:
     """A transform that records. See Note [Differentiating transforms]."""
     transform = Transform()
-    hooks = disable_hooks(_HOOKS)
-    former = set_grad_mode(True)
-    try:
+    with kept_switches("saved_tensor_hooks_disabled", "grad_mode"):
+        disable_hooks(_HOOKS)
+        set_grad_mode(True)
         with transform.running():
             yield transform
-    finally:
-        set_grad_mode(former)
-        restore_hooks(hooks)
 
 
 def below_levels(tensor: Any, levels: Sequence[VmapLevel]) -> Any:
@@ -234,14 +223,11 @@ def pull_back(
     ends = [_edge_of(o) for o, _ in pairs]
     captures = [_edge_of(i) for i in inputs]
     kept = tuple([i for i in switches.interceptors if not (isinstance(i, VmapLevel) and i in recorded)])
-    former = set_interceptors(kept)
-    try:
+    with switched("interceptors", kept):
         captured = engine.execute(
             [e for e in ends if e is not None], grads, keep_graph=keep_graph, create_graph=create,
             captures=[c for c in captures if c is not None], accumulate=False,
         )  # fmt: skip
-    finally:
-        set_interceptors(former)
     found = iter(captured)
     results = [next(found) if edge is not None else None for edge in captures]
     return [_result(r, create, places_of(i)) for r, i in zip(results, inputs, strict=True)]

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pullback.func.batched_tensor import BatchedTensor, batched, batched_at, has_batched_tangent, without_level
-from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.switches import set_interceptors, switches
+from pullback.modes.interception import push_interceptor
+from pullback.modes.switches import kept_switches, set_interceptors, switches
 from pullback.tensor.tensor import Tensor
 
 _next_number = itertools.count(1).__next__
@@ -98,14 +98,13 @@ class VmapLevel:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Take over operations inside of the block."""
-        push_interceptor(self)
-        switches.transforms += self.is_transform
-        try:
-            yield
-        finally:
-            switches.transforms -= self.is_transform
-            pop_interceptor()
-            self.open = False
+        with kept_switches("interceptors", "transforms"):
+            push_interceptor(self)
+            switches.transforms += self.is_transform
+            try:
+                yield
+            finally:
+                self.open = False
 
     def again(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function composed of operations from inside of a rule, with this level on."""

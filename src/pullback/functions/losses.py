@@ -18,8 +18,8 @@ from pullback.backend.dtype import (
 from pullback.creation import full_like
 from pullback.facts import declare
 from pullback.functions.conversion import to
-from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.interception import interceptable, taken_whole
+from pullback.modes.switches import switched
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, TensorBase
 from pullback.typing import DType
@@ -232,9 +232,6 @@ def _variance_of_shape(var: Any, shape: tuple[int, ...]) -> Any:
 def _kept_above(var: Tensor, eps: float) -> Any:
     """A copy with small values raised, whose gradient is that of the copy alone, as in PyTorch."""
     copy = G.clone(var)
-    former = set_grad_mode(False)
-    try:
+    with switched("grad_mode", False):
         P.clamp_(copy, eps)
-    finally:
-        set_grad_mode(former)
     return copy

@@ -28,7 +28,7 @@ from pullback.graph.node import Node
 from pullback.graph.renamed_node import RenamedNode
 from pullback.graph.source_lines import source_line_of
 from pullback.modes.interception import dispatch, overrides
-from pullback.modes.switches import SWITCH_DEFAULTS, set_switch, switches
+from pullback.modes.switches import SWITCH_DEFAULTS, kept_switches, set_switches, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Shape
@@ -51,12 +51,9 @@ def expand(node: Node) -> None:
         return
     from pullback.functions import unfused  # lazy: it composes operations, which build on this layer
 
-    former = {name: set_switch(name, default) for name, default in SWITCH_DEFAULTS.items()}
-    try:
+    with kept_switches(*SWITCH_DEFAULTS):
+        set_switches(SWITCH_DEFAULTS)
         results = getattr(unfused, node.fused)(node)
-    finally:
-        for name, value in former.items():
-            set_switch(name, value)
     edges = [gradient_edge(result) for result in (results if isinstance(results, tuple) else (results,))]
     assert edges[0] is not None
     outer = edges[0][0]

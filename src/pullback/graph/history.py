@@ -21,6 +21,7 @@ from pullback.graph.edge import Edge
 from pullback.graph.node import Node, begin_recording
 from pullback.graph.saved_tensor import pack_saved_tensors
 from pullback.graph.views import check_view_modification, rebase_view, view_edge
+from pullback.modes.guards import guarded
 from pullback.modes.source_lines import note_write, notes
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import Tensor
@@ -113,6 +114,7 @@ def check_inference(tensor: Tensor) -> None:
         )
 
 
+@guarded
 def _bump_version(tensor: Tensor) -> None:
     counter = tensor._counter
     if counter is None:

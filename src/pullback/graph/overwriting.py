@@ -46,8 +46,10 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
             return False
         given.append(operand._array)
     count = len(given)
-    done = kernel(array) if count == 1 else kernel(array, given[1]) if count == 2 else kernel(*given)
-    if not done:
-        return False
-    bump_version(input)  # type: ignore[arg-type]  # every TensorBase is a Tensor
-    return True
+    done = True  # unless the kernel says otherwise: one that was interrupted may have written
+    try:
+        done = kernel(array) if count == 1 else kernel(array, given[1]) if count == 2 else kernel(*given)
+    finally:
+        if done:
+            bump_version(input)  # type: ignore[arg-type]  # every TensorBase is a Tensor
+    return done

@@ -19,8 +19,8 @@ from pullback.errors import AutogradError, modified_in_place
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.source_lines import freed, modification_places
 from pullback.modes.anomaly_mode import is_anomaly_enabled
-from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.saved_tensor_hooks import current_hooks
+from pullback.modes.switches import switched
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Array
@@ -91,11 +91,8 @@ class PackedTensor:
         """What the unpack hook returns, checked."""
         if self.read:
             return self.read[0]
-        former = set_grad_mode(False)
-        try:
+        with switched("grad_mode", False):
             result = self.unpack_hook(self.packed)
-        finally:
-            set_grad_mode(former)
         if not isinstance(result, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
@@ -124,11 +121,8 @@ class PackedTensor:
 def call_pack_hook(pack: Hook, tensor: Tensor) -> Any:
     """Run a pack hook and refuse one that modifies what it is given."""
     before = tensor._version
-    former = set_grad_mode(False)
-    try:
+    with switched("grad_mode", False):
         packed = pack(tensor)
-    finally:
-        set_grad_mode(former)
     if tensor._version != before:
         raise AutogradError("A saved tensor pack hook is modifying its input in place. Tensors that are saved for "
                             "backward are shared with the forward pass: pack a copy instead.")  # fmt: skip

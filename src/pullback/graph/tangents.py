@@ -20,7 +20,7 @@ from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.views import view_like
-from pullback.modes.switches import set_switch, switches
+from pullback.modes.switches import switched, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 
@@ -122,16 +122,12 @@ def carry_tangents(
 ) -> None:
     """Compute the results' tangents at every level that an input has. See Note [Tangent levels]."""
     levels = sorted({level for value in inputs for level in levels_of(value)})
-    outer = switches.dual_level
     for level in levels:
         stripped = [without_tangents(a, level) for a in arguments]
         tangents = [tangent_at(value, level) for value in inputs]
         primal = without_tangents(results, level)
-        set_switch("dual_level", level - 1)
-        try:
+        with switched("dual_level", level - 1):
             computed = tangent_function(primal, *stripped, *tangents)
-        finally:
-            set_switch("dual_level", outer)
         if computed is None:
             continue
         if isinstance(results, tuple):

@@ -31,7 +31,7 @@ from pullback.kernels.strided import (
     overwrite_strided,
     scatter_strided,
 )
-from pullback.modes.switches import process, set_switch, switches
+from pullback.modes.switches import kept_switches, process, set_switch, switches
 from pullback.tensor.autograd_extra import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -158,12 +158,10 @@ def _strided_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge:
 def _replayed_edge(info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
     """The edge of a view that is not a strided view of one dtype: that of the same view, made again."""
     assert info.replay is not None
-    former = {name: set_switch(name, value) for name, value in _RECORDING}
-    try:
-        return edge_of(info.replay(info.base))
-    finally:
-        for name, value in former.items():
+    with kept_switches(*[name for name, _ in _RECORDING]):
+        for name, value in _RECORDING:
             set_switch(name, value)
+        return edge_of(info.replay(info.base))
 
 
 def check_view_modification(view: Tensor, info: ViewInfo, *, records: bool) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.sparse_array import SparseArray
 from pullback.kernels.accumulation import widened
+from pullback.kernels.positions import without_repetition
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
@@ -47,6 +48,7 @@ def check_rows(function: str, weight: Array, indices: Array) -> None:
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{scalar_type_name(indices.dtype)}Tensor instead (while checking arguments for {function})"
         )
+    indices = without_repetition(indices)
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= weight.shape[0]):
         wrong = indices[(indices < 0) | (indices >= weight.shape[0])].reshape(-1)[0]
         if function.startswith("embedding_bag"):

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import scalar_type_name
 from pullback.facts import declare
-from pullback.kernels.positions import add_at, check_index, flat_positions, normalized
+from pullback.kernels.positions import add_at, check_index, flat_positions, normalized, without_repetition
 from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Shape
 
@@ -149,14 +149,15 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
             raise IndexError("index out of range in self")
         return input.copy()
     size = input.shape[dim]
+    known = without_repetition(index)
     if not is_at_hand(index):
         check_index(index, size, dim)
-    elif index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
+    elif index.size and not 0 <= int(known.min()) <= int(known.max()) < size:
         if input.ndim == 1 or (dim == 0 and input.size):
             raise IndexError("index out of range in self")
         if size == 0:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
-        wrong = next(int(i) for i in index.reshape(-1) if not 0 <= i < size)
+        wrong = next(int(i) for i in known.reshape(-1) if not 0 <= i < size)
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
     return np.take(input, index.reshape(-1), axis=dim)
 

@@ -129,8 +129,11 @@ def unbind(input: Array, dim: Dim = 0) -> tuple[Array, ...]:
     """A view of each slice along a dimension."""
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    lead = (slice(None),) * dim
-    return tuple([input[(*lead, i, ...)] for i in range(input.shape[dim])])
+    lead, count = (slice(None),) * dim, input.shape[dim]
+    parts: list[Any] = [None] * count  # what memory has no room for is refused at once
+    for i in range(count):
+        parts[i] = input[(*lead, i, ...)]
+    return tuple(parts)
 
 
 @by_device

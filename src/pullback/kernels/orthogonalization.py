@@ -7,6 +7,8 @@ import numpy as np
 from pullback.native import native
 from pullback.typing import Array, DType
 
+MOST_STEPS = 100
+
 
 @native
 def newton_schulz(matrix: Array, coefficients: tuple[float, float, float], steps: int) -> Array:
@@ -16,6 +18,8 @@ def newton_schulz(matrix: Array, coefficients: tuple[float, float, float], steps
     as a matrix times its own transpose: NumPy then computes half of them. Compiled for bfloat16 where the processor
     multiplies it.
     """
+    if steps >= MOST_STEPS:
+        raise ValueError(f"Number of steps must be less than {MOST_STEPS} for computational efficiency, got {steps}")
     dtype = matrix.dtype
     a, b, c = [np.float32(coefficient) for coefficient in coefficients]
     x = matrix.astype(np.float32, order="C")

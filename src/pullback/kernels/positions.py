@@ -16,10 +16,18 @@ def normalized(positions: Array, size: int, dim: int) -> Array:
     return positions
 
 
+def without_repetition(index: Array) -> Array:
+    """The same numbers, each as often as it lies in memory: 10^12 expanded ones are looked at in no time."""
+    if 0 not in index.strides or index.size < 1 << 20:
+        return index
+    return index[tuple([slice(0, 1) if step == 0 else slice(None) for step in index.strides])]
+
+
 def check_index(
     index: Array, size: int, dim: int | None, *, negative: bool = False, error: type[Exception] = IndexError
 ) -> None:
     """Refuse positions outside of a dimension of `size`."""
+    index = without_repetition(index)
     if index.size == 0:
         return
     if not negative and index.dtype == np.int64:

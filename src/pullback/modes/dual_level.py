@@ -26,8 +26,13 @@ def open_dual_level(*, nested: bool = False) -> int:
             "Use pullback.func.jvp, which nests."
         )
     level = switches.dual_level + 1
-    switches.dual_ids = (*switches.dual_ids, _next_id())
-    set_switch("dual_level", level)
+    try:
+        switches.dual_ids = (*switches.dual_ids, _next_id())
+        set_switch("dual_level", level)
+    except BaseException:
+        set_switch("dual_level", level - 1)
+        switches.dual_ids = switches.dual_ids[:level]
+        raise
     return level
 
 
@@ -37,5 +42,5 @@ def close_dual_level(level: int) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    switches.dual_ids = switches.dual_ids[:-1]
+    switches.dual_ids = switches.dual_ids[:level]
     set_switch("dual_level", level - 1)

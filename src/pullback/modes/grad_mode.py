@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pullback.modes.guards import guarded
 from pullback.modes.switches import process, set_switch, switches
 
 
@@ -28,15 +29,21 @@ def is_inference_mode_enabled() -> bool:
     return bool(process.changed) and switches.inference_mode
 
 
+def inference_mode_now() -> tuple[bool, bool, bool]:
+    """The state that `restore_inference_mode` puts back."""
+    return (switches.inference_mode, switches.grad_mode, switches.forward_grad)
+
+
 def set_inference_mode(enabled: bool) -> tuple[bool, bool, bool]:
     """Enter or leave inference mode, which also decides grad mode and forward gradients; return the former state."""
-    former = (switches.inference_mode, switches.grad_mode, switches.forward_grad)
+    former = inference_mode_now()
     set_switch("inference_mode", enabled)
     set_switch("grad_mode", not enabled)
     set_switch("forward_grad", not enabled)
     return former
 
 
+@guarded
 def restore_inference_mode(former: tuple[bool, bool, bool]) -> None:
     """Undo `set_inference_mode`."""
     inference_mode, grad_mode, forward_grad = former

@@ -16,9 +16,14 @@ def current_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
 
 def push_hooks(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
     """Apply this pair to what is saved from now on in this thread."""
+    check_hooks_allowed()
+    set_switch("saved_tensor_hooks", (*switches.saved_tensor_hooks, (pack, unpack)))
+
+
+def check_hooks_allowed() -> None:
+    """Refuse a new pair where pairs are disabled."""
     if switches.saved_tensor_hooks_disabled is not None:
         raise RuntimeError(switches.saved_tensor_hooks_disabled)
-    set_switch("saved_tensor_hooks", (*switches.saved_tensor_hooks, (pack, unpack)))
 
 
 def pop_hooks() -> None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from pullback.modes.guards import guarded, undone_by
+
 
 class Process:
     """Counts, for the whole process, what keeps the fast road closed."""
@@ -47,20 +49,15 @@ class _Absence:
     def __init__(self) -> None:
         self.changed = self.diverted = self.finishing = self.modes = False
 
-    def count(self, changed: bool, diverted: bool, finishing: bool) -> None:
+    @guarded
+    def count(self, changed: bool, diverted: bool, finishing: bool, modes: bool) -> None:
         """Say in which of the counts the thread is now."""
         with _lock:
             process.changed += changed - self.changed
-            process.diverted += diverted - self.diverted
+            process.diverted += diverted - self.diverted + modes - self.modes
             process.finishing += finishing - self.finishing
-        self.changed, self.diverted, self.finishing = changed, diverted, finishing
-
-    def count_modes(self, are_on: bool) -> None:
-        """Say whether the thread has function modes now."""
-        with _lock:
-            process.modes += are_on - self.modes
-            process.diverted += are_on - self.modes
-        self.modes = are_on
+            process.modes += modes - self.modes
+            self.changed, self.diverted, self.finishing, self.modes = changed, diverted, finishing, modes
 
     def __del__(self) -> None:
         # After a fork, the lock may be held by a thread that is no more.
@@ -145,36 +142,36 @@ _FINISHING = frozenset(("inference_mode", "anomaly_mode", "dual_level", "saved_t
 
 
 def set_switch(name: str, value: Any) -> Any:
-    """Set one switch of this thread and return its former value."""
+    """Set one switch of this thread and return its former value.
+
+    It is set as a whole or not at all, wherever an interrupt arrives: counting comes last. See Note [Guards].
+    """
     state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per attribute
     former = state[name]
     if former is value:
         return former
+    default = SWITCH_DEFAULTS[name]
+    difference = (value != default) - (former != default)  # may be a comparison in Python: before anything is set
     state[name] = value
     if name == "grad_mode" or name == "inference_mode" or name == "below_autograd":
         state["records"] = state["grad_mode"] and not state["inference_mode"] and not state["below_autograd"]
     if name == "dual_level" or name == "interceptors" or name == "transform" or name == "function_modes":
-        state["plain"] = not state["interceptors"] and _is_plain(state)
-    default = SWITCH_DEFAULTS[name]
-    difference = (value != default) - (former != default)
+        state["plain"] = (
+            not state["interceptors"] and state["dual_level"] < 0 and state["transform"] is None
+            and not state["function_modes"]
+        )  # fmt: skip
     if difference:
-        if name == "function_modes":
-            state["absence"].count_modes(value != ())
         changed = state["changed_switches"] = state["changed_switches"] + difference
         finishing = state["finishing_switches"]
         first = 1 if difference > 0 else 0  # what a count is when the thread has just left the defaults, or come back
-        counts = changed == first or name == "interceptors"
+        counts = changed == first or name == "interceptors" or name == "function_modes"
         if name in _FINISHING:
             finishing = state["finishing_switches"] = finishing + difference
             counts = counts or finishing == first
         if counts:
-            state["absence"].count(changed > 0, state["interceptors"] != (), finishing > 0)
+            modes = state["function_modes"] != ()
+            state["absence"].count(changed > 0, state["interceptors"] != (), finishing > 0, modes)
     return former
-
-
-def _is_plain(state: dict[str, Any]) -> bool:
-    """Whether nothing but interceptors may be on. See `Switches.plain`."""
-    return state["dual_level"] < 0 and state["transform"] is None and not state["function_modes"]
 
 
 def set_interceptors(value: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -185,7 +182,9 @@ def set_interceptors(value: tuple[Any, ...]) -> tuple[Any, ...]:
     is_on = value != ()
     if is_on == (former != ()):
         return former
-    state["plain"] = not is_on and _is_plain(state)
+    state["plain"] = (
+        not is_on and state["dual_level"] < 0 and state["transform"] is None and not state["function_modes"]
+    )
     difference = 1 if is_on else -1
     changed = state["changed_switches"] = state["changed_switches"] + difference
     absence = state["absence"]
@@ -218,6 +217,7 @@ def suspend_gradients() -> tuple[bool, bool]:
     return former
 
 
+@guarded
 def resume_gradients(former: tuple[bool, bool]) -> None:
     """Undo `suspend_gradients`."""
     state = switches.__dict__
@@ -240,10 +240,90 @@ def current_switches() -> dict[str, Any]:
     return {name: state[name] for name in SWITCH_DEFAULTS}
 
 
+@guarded
 def set_switches(values: dict[str, Any]) -> None:
     """Set all switches of this thread; `SWITCH_DEFAULTS` before a thread ends."""
     for name, value in values.items():
         set_switch(name, value)
+
+
+class kept_switches:
+    """Put some switches back at the end of a block, whatever ends it. See Note [Guards].
+
+    >>> with kept_switches("grad_mode"):
+    ...     _ = set_switch("grad_mode", False)
+    >>> switches.grad_mode
+    True
+    """
+
+    __slots__ = ("_former", "_names")
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __enter__(self) -> None:
+        state = switches.__dict__
+        self._former = [state[name] for name in self._names]
+
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        state = switches.__dict__
+        for name, value in zip(self._names, self._former, strict=True):
+            if state[name] is value:
+                continue
+            if name in SWITCH_DEFAULTS:
+                set_switch(name, value)
+            else:
+                state[name] = value
+
+
+class switched:
+    """Set one switch for a block, whatever ends it: as `kept_switches`, for less. See Note [Guards].
+
+    >>> with switched("grad_mode", False):
+    ...     switches.grad_mode
+    False
+    """
+
+    __slots__ = ("_former", "_name", "_value")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self._name = name
+        self._value = value
+
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        set_switch(self._name, self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        self._former = switches.__dict__[self._name]
+        set_switch(self._name, self._value)
+
+
+class stack_block:
+    """The base of blocks that put an entry on a stack of this thread. One object may be entered inside of itself."""
+
+    _depths: tuple[int, ...] = ()
+    _stack: str
+    """The switch that holds the stack."""
+
+    def _push(self, entry: Any) -> None:
+        """Put an entry on the stack; to be called by `__enter__`."""
+        depths, stack = self._depths, switches.__dict__[self._stack]
+        try:
+            self._depths = (*depths, len(stack))
+            set_switch(self._stack, (*stack, entry))
+        except BaseException:
+            set_switch(self._stack, stack)
+            self._depths = depths
+            raise
+
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        depths = self._depths
+        set_switch(self._stack, switches.__dict__[self._stack][: depths[-1]])
+        self._depths = depths[:-1]  # the last step: interrupted before it, the block is left again
 
 
 def close_fast_road() -> None:

@@ -184,7 +184,7 @@ static PyObject *newton_schulz(PyObject *const *arguments, Py_ssize_t positional
     long steps = PyLong_AsLong(arguments[2]);
     npy_intp shape[] = {DIM(arguments[0], 0), DIM(arguments[0], 1)};
     PyErr_Clear();
-    if (steps < 1 || !shape[0] || !shape[1])
+    if (steps < 1 || steps >= 100 || !shape[0] || !shape[1])
         return DECLINE;
     size_t size = (size_t)(shape[0] * shape[1]), square = (size_t)(shape[0] * shape[0]);
     PyObject *result = new_of_type(arguments[0], 2, shape);

@@ -7,6 +7,7 @@
 #include "blas.h"
 #include "elementwise_driver.h"
 #include "instruction_set.h"
+#include "guards.h"
 #include "methods.h"
 #include "source_lines.h"
 
@@ -372,6 +373,8 @@ static PyMethodDef methods[] = {
     {"can_multiply", can_multiply, METH_VARARGS, "Whether an instruction of a program can do this product."},
     {"new_method", (PyCFunction)(void (*)(void))new_method, METH_FASTCALL,
      "new_method(name, function): the method of Tensor that calls a compiled function."},
+    {"new_guard", (PyCFunction)(void (*)(void))new_guard, METH_FASTCALL,
+     "new_guard(function, undo): calls the function and, where that raises, `undo` as well. See Note [Guards]."},
     {"called_method", called_method, METH_NOARGS, "The name of the innermost such method that runs, its arguments by position and those by name; or None."},
     {NULL},
 };
@@ -384,7 +387,7 @@ PyMODINIT_FUNC PyInit_kernels(void)
 {
     import_array();
     find_blas();
-    if (PyType_Ready(&KernelType) || prepare_methods())
+    if (PyType_Ready(&KernelType) || prepare_methods() || prepare_guards())
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods) ||

@@ -19,8 +19,6 @@ __all__ = ["Muon"]
 
 def _orthogonalized(matrix: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
     """A matrix with about the same singular vectors and singular values near one."""
-    if steps >= 100:
-        raise ValueError("Number of steps must be less than 100 for computational efficiency")
     if matrix.dim() != 2:
         raise ValueError("Input tensor gradient must be a 2D matrix")
     if len(coefficients) != 3:

@@ -75,8 +75,15 @@ class LBFGS(Optimizer):
         """Take up to `max_iter` iterations; `closure` clears the gradients, computes the loss, and runs backward."""
         if closure is None:
             raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
-        with no_grad():
-            return self._minimize(closure)
+        state = self.state[self._params[0]]
+        before = {name: list(value) if isinstance(value, list) else value for name, value in state.items()}
+        try:
+            with no_grad():
+                return self._minimize(closure)
+        except BaseException:  # half of an iteration's history is of no use
+            state.clear()
+            state.update(before)
+            raise
 
     def _minimize(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]

@@ -16,6 +16,7 @@ from pullback import creation
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import float32, float64, get_default_dtype
 from pullback.graph.history import bump_version
+from pullback.modes.guards import guarded
 from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor
 
@@ -92,7 +93,7 @@ class ElementwiseOptimizer(Optimizer):
         batches: dict[Any, list[Entry]] = {}
         for entry in entries:
             param, _, state = entry
-            key = self.prepare(state, param, group)
+            key = self._prepared(state, param, group)
             batches.setdefault((key, param._array.dtype), []).append(entry)
         for (key, _), batch in batches.items():
             if group.get("differentiable"):
@@ -101,6 +102,16 @@ class ElementwiseOptimizer(Optimizer):
                 self._update_arrays(group, key, batch)
             for _, _, state in batch:
                 self.finish(state, group, key)
+
+    def _prepared(self, state: State, param: Any, group: Group) -> Any:
+        """As `prepare`; a new state is there as a whole or not at all."""
+        if state:
+            return self.prepare(state, param, group)
+        try:
+            return self.prepare(state, param, group)
+        except BaseException:
+            state.clear()
+            raise
 
     def _update_arrays(self, group: Group, key: Any, batch: list[Entry]) -> None:
         names = self.state_names(group)
@@ -112,9 +123,11 @@ class ElementwiseOptimizer(Optimizer):
         if dtype.kind == "c":
             real = rows[0][0].real.dtype
             rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
-        self.in_place_step(group, key)(rows)
-        for param, _, _ in batch:
-            bump_version(param)
+        step = self.in_place_step(group, key)
+        try:
+            step(rows)
+        finally:  # a step that was interrupted has written as well
+            _count_writes(batch)
 
     def _update_tensors(self, group: Group, key: Any, batch: list[Entry]) -> None:
         """Update on Tensors and record it: gradients flow through the step."""
@@ -138,6 +151,12 @@ def sparse_gradient(name: str) -> RuntimeError:
     """An optimizer that moves all elements got a sparse gradient."""
     instead = ", please consider SparseAdam instead" if name == "Adam" else ""
     return RuntimeError(f"{name} does not support sparse gradients{instead}")
+
+
+@guarded
+def _count_writes(batch: list[Entry]) -> None:
+    for param, _, _ in batch:
+        bump_version(param)
 
 
 def _as_contiguous(array: Any) -> Any:

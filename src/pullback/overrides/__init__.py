@@ -13,6 +13,7 @@ from pullback import functions
 from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.functions import half_complex
 from pullback.modes.call_site import as_written, method_called
+from pullback.modes.guards import guarded
 from pullback.modes.interception import set_override_handler
 from pullback.modes.switches import process, set_switch, switches
 from pullback.overrides.overridable_functions import (
@@ -381,12 +382,24 @@ class TorchFunctionMode:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
+    _depths: tuple[int, ...] = ()
+
     def __enter__(self) -> Any:
-        _set_function_modes((*switches.function_modes, self))
+        depths, modes = self._depths, switches.function_modes
+        try:
+            self._depths = (*depths, len(modes))
+            _set_function_modes((*modes, self))
+        except BaseException:
+            _set_function_modes(modes)
+            self._depths = depths
+            raise
         return self
 
+    @guarded
     def __exit__(self, *exception: object) -> None:
-        _set_function_modes(switches.function_modes[:-1])
+        depths = self._depths
+        _set_function_modes(switches.function_modes[: depths[-1]])
+        self._depths = depths[:-1]
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

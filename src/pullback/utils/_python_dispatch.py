@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pullback.modes.guards import guarded
 from pullback.modes.interception import push_dispatch_mode, set_dispatch_modes
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor, _disabled_torch_dispatch_impl
@@ -38,20 +39,30 @@ class TorchDispatchMode:
     aten.detach.default
     """
 
+    _outer: tuple[tuple[Any, ...], ...] = ()
+
     def __init__(self, _dispatch_key: Any = None) -> None:
-        self._outer: list[tuple[Any, ...]] = []
+        pass
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define __torch_dispatch__")
 
     def __enter__(self) -> Any:
-        # A subclass may define __init__ without calling this one.
-        self.__dict__.setdefault("_outer", []).append(switches.dispatch_modes)
-        push_dispatch_mode(self)
+        outer, modes = self._outer, switches.dispatch_modes
+        try:
+            self._outer = (*outer, modes)
+            push_dispatch_mode(self)
+        except BaseException:
+            set_dispatch_modes(modes)
+            self._outer = outer
+            raise
         return self
 
+    @guarded
     def __exit__(self, *exception: object) -> None:
-        set_dispatch_modes(self._outer.pop())
+        outer = self._outer
+        set_dispatch_modes(outer[-1])
+        self._outer = outer[:-1]
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,10 @@
+/* Functions that are called to their end; see guards.c. */
+#ifndef GUARDS_H
+#define GUARDS_H
+
+#include <Python.h>
+
+int prepare_guards(void);
+PyObject *new_guard(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+#endif

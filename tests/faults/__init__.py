@@ -1,0 +1,1 @@
+"""Faults planted at every place of the public entry points: what they leave behind."""
