@@ -53,7 +53,7 @@ FILES = {
     "padding": "constant_pad_nd edge_pad edge_pad_back reflection_pad1d replication_pad1d reflection_pad2d replication_pad2d reflection_pad3d replication_pad3d",
     "pooling": "pooled_sizes max_pool2d_with_indices max_pool3d_with_indices put_in_planes take_from_planes avg_pool2d avg_pool3d avg_pool_back",
     "pooling_to_size": "adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d",
-    "positions": "normalized check_index flat_positions add_at broadcast_shape check_broadcastable strided_positions",
+    "positions": "normalized without_repetition check_index flat_positions add_at broadcast_shape check_broadcastable strided_positions",
     "printing": "corners widen magnitude_range",
     "rearranging": "flip roll rot90 repeat repeat_interleave_counts tril triu diag_embed repeat_back",
     "recurrent": "lstm_layer lstm_layer_back gru_layer gru_layer_back rnn_layer rnn_layer_back pack_padded_sequence pack_padded_sequence_back",
