@@ -153,6 +153,8 @@ class Capture:
         """What the user's code learned of sizes, if that was followed."""
         self.surroundings: Surroundings | None = None
         self.recorder: Any = None
+        self.holders: list[Any] = []
+        """Tensors that were made meanwhile, and what nodes saved of them, whose arrays are traced."""
 
     def array_of(self, value: Value) -> Any:
         """The array that held a value when the call was recorded; None if it was written over."""
@@ -166,9 +168,17 @@ class Capture:
     def _written(self) -> list[Any]:
         return [self.program.inputs[place] for place, _ in self.program.writes]
 
+    def release_traced(self) -> None:
+        """Give tensors that outlive the recording plain arrays."""
+        for holder in self.holders:
+            if type(holder._array) is TracedArray:
+                holder._array = plain(holder._array)
+        self.holders = []
+
     def release(self) -> None:
         """Forget what was computed."""
         self.recorder = None
+        self.holders = []
         for given in self.inputs:
             if given.place is not None or given.grad_of is not None:
                 given.tensor = None
@@ -202,12 +212,15 @@ def capture(
     # Everything that is recorded stays until the end: looking for garbage meanwhile takes half of the time.
     collects = gc.isenabled()
     gc.disable()
+    new_tensors = _NewTensors()
     try:
-        capturing = _Capturing(function, args, kwargs, code)
+        capturing = _Capturing(function, args, kwargs, code, new_tensors)
         capturing.follow(free)
         capturing.follows_sizes = with_sizes
         capturing.recorder.spots = [] if with_spots else None
-        return capturing.run()
+        made = capturing.run()
+        made.holders = [tensor for tensor in new_tensors.all() if type(tensor._array) is TracedArray]
+        return made
     finally:
         if collects:
             gc.enable()
@@ -217,7 +230,10 @@ def capture(
 class _Capturing:
     follows_sizes = False
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any,
+        new_tensors: _NewTensors,
+    ) -> None:  # fmt: skip
         self.function, self.args, self.kwargs = function, args, kwargs
         self.made = Capture()
         self.leaves: list[Any] = []
@@ -228,7 +244,7 @@ class _Capturing:
         objects = [leaf for leaf in self.leaves if not isinstance(leaf, (TensorBase, *_ATOMS))]
         self.roots = (function, *objects)
         self.surroundings = self.made.surroundings = Surroundings(*self.roots)
-        self.recorder = Recorder(self.surroundings.storage | _storage_of_tensors(), code)
+        self.recorder = Recorder(self.surroundings.storage, new_tensors.storage_of_others, code)
         if self.surroundings.problem is not None:
             self.recorder.stops.append(Stop(self.surroundings.problem, None))
 
@@ -708,18 +724,41 @@ def _is_same(array: Any, before: Any) -> bool:
     return data_address(array) == data_address(before)
 
 
-def _all_tensors() -> Iterator[Any]:
-    """The tensors that there are, and what nodes saved of them."""
-    return (value for value in living(TensorBase, SavedOutput) if getattr(value, "_array", None) is not None)
+class _NewTensors:
+    """Tells tensors, and what nodes saved of them, that are made from now on from those that there are.
+
+    Python's collector keeps new objects apart until it collects, which it does not while something is recorded: so they are
+    found without going through all others, of which there may be a million.
+    """
+
+    def __init__(self) -> None:
+        self._before = gc.get_objects(generation=0)
+        self._collections = _count_collections()
+
+    def all(self) -> list[Any]:
+        """The new ones; all that there are, if the function called the collector itself."""
+        if _count_collections() != self._collections:
+            return _tensors(gc.get_objects())
+        before = set(map(id, self._before))
+        return [tensor for tensor in _tensors(gc.get_objects(generation=0)) if id(tensor) not in before]
+
+    def storage_of_others(self) -> set[int]:
+        """The memory of the others."""
+        is_told = _count_collections() == self._collections
+        new = set(map(id, self.all())) if is_told else set()
+        return {id(_storage(tensor)) for tensor in _tensors(gc.get_objects()) if id(tensor) not in new}
 
 
-def _storage_of_tensors() -> set[int]:
-    """The memory of all tensors that there are."""
-    return {id(storage_of(tensor._array)) for tensor in _all_tensors() if type(tensor._array) is ndarray}
+def _count_collections() -> int:
+    return sum(generation["collections"] for generation in gc.get_stats())
 
 
-def release_traced() -> None:
-    """Give tensors, and what nodes saved of them, plain arrays again after a recording."""
-    for holder in _all_tensors():
-        if type(holder._array) is TracedArray:
-            holder._array = plain(holder._array)
+def _tensors(objects: list[Any]) -> list[Any]:
+    """The tensors among objects, and what nodes saved of them."""
+    found = living(TensorBase, SavedOutput, among=objects)
+    return [value for value in found if getattr(value, "_array", None) is not None]
+
+
+def _storage(tensor: Any) -> Any:
+    array = tensor._array
+    return storage_of(array) if type(array) is ndarray else None

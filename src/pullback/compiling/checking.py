@@ -8,7 +8,7 @@ from typing import Any
 from pullback.backend.array_module import as_array
 from pullback.backend.random import default_generator
 from pullback.backend.traced_array import plain
-from pullback.compiling.capturing import Capture, capture, release_traced
+from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.memory import laid_out
@@ -38,7 +38,7 @@ def run_checked(entry: Entry, leaves: Sequence[Any], args: Any, kwargs: Any) -> 
         _check_values(entry, made, copies, state)
     finally:
         default_generator.set_state(after)
-        release_traced()
+        made.release_traced()
     return made.result
 
 

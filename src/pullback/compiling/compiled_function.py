@@ -22,7 +22,7 @@ from typing import Any
 
 from pullback.backend.dtype import default_float
 from pullback.compiling.backend import build, build_exactly
-from pullback.compiling.capturing import Capture, capture, release_traced
+from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.checking import run_checked
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
@@ -291,7 +291,7 @@ class CompiledFunction:
                 self._make_instance(kind, self._key(args, kwargs, []), leaves)
             kind.former = [now, *kind.former[: ENTRIES - 1]]
         if result is made.result:
-            release_traced()
+            made.release_traced()
         made.release()
         if kind.attempts >= ATTEMPTS:
             kind.is_eager = True

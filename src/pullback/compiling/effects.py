@@ -60,7 +60,7 @@ def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterat
     `is_held` says whether a container was there before, so that changing it is an effect.
     """
     kinds: dict[CodeType, int] = {}
-    former: Callable[..., Any] | None = sys.getprofile()
+    former: Any = sys.getprofile()
 
     def kind_of(code: CodeType) -> int:
         kind = kinds.get(code)
@@ -99,7 +99,12 @@ def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterat
     try:
         yield
     finally:
-        sys.setprofile(former)
+        if callable(former):
+            sys.setprofile(former)
+        else:  # cProfile's, which Python does not take back as a function
+            sys.setprofile(None)
+            if former is not None:
+                former.enable()
 
 
 _BY_NAME: Any = (getattr, hasattr, vars, dir)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.compiling.backend import build
-from pullback.compiling.capturing import Capture, capture, release_traced
+from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.compiled_function import CompiledFunction, Segments, text_of
 from pullback.compiling.entries import Entry
 from pullback.compiling.function_text import CannotSplit
@@ -93,7 +93,7 @@ def explain(function: Any) -> Callable[..., Explanation]:
             raise RuntimeError("explain: another call is being recorded at the same time. Call it again.")
         entry = None if made.stops else Entry(made, wanted, build)
         segments = [] if entry is not None or text is None else _segments(wanted, text, made)
-        release_traced()
+        made.release_traced()
         made.release()
         return Explanation(made.stops, entry, segments, _recompilations(function))
 

@@ -71,7 +71,9 @@ def value_of(array: Any, constant: Any = None) -> Value:
 class Recorder:
     """What one call of a function does to arrays. See Notes [Recorded memory] and [Traced arrays]."""
 
-    def __init__(self, known_storage: set[int], code: Any = None) -> None:
+    def __init__(
+        self, known_storage: set[int], storage_of_others: Callable[[], set[int]] = set, code: Any = None
+    ) -> None:
         self.program = Program([])
         self.breaks: list[tuple[int, int]] = []
         """Where in the text of `code`, that of the function, the recording was stopped."""
@@ -102,6 +104,9 @@ class Recorder:
         self.reads_any_name = False
         """Whether names of attributes were made while it ran."""
         self._known_storage = known_storage
+        self._tell_others = storage_of_others
+        self._others: set[int] | None = None
+        """The memory of all tensors that were there before: it is found when it is asked for, which takes long."""
         self._thread = threading.get_ident()
         self._open = True
         self._inside = False
@@ -250,7 +255,10 @@ class Recorder:
         return value
 
     def _constant(self, array: Any) -> Value:
-        if type(array) is TracedArray or id(storage_of(array)) in self._known_storage:
+        if self._others is None:
+            self._others = self._tell_others()
+        storage = id(storage_of(array))
+        if type(array) is TracedArray or storage in self._known_storage or storage in self._others:
             self.stop("a tensor is read that is reached in a way that cannot be followed")
         if self._readings:
             self.use_number()  # the array may have been made of it

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def living(*classes: type) -> Iterator[Any]:
-    """All living instances of the classes, and of classes derived from them.
+def living(*classes: type, among: list[Any] | None = None) -> Iterator[Any]:
+    """All living instances of the classes, and of classes derived from them; those among some objects, if these are given.
 
     Objects are asked for their type alone: `isinstance` also asks strangers for `__class__`, where proxies answer
     otherwise, warn or raise.
     """
     belongs: dict[type, bool] = {}
-    for item in gc.get_objects():
+    for item in gc.get_objects() if among is None else among:
         kind = type(item)
         answer = belongs.get(kind)
         if answer is None:

@@ -1,0 +1,57 @@
+"""What compiled functions do to the memory of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback
+from tests.compiling.comparison import CALLS, skipped, weights
+
+
+def test_arguments_are_written_to() -> None:
+    def count(x: Any, y: Any) -> Any:
+        x.add_(1)
+        y[0] = x.sum()
+        return x * 1
+
+    compiled = pullback.compile(count)
+    x, y = pullback.zeros(2), pullback.zeros(3)
+    for call in range(CALLS):
+        assert compiled(x, y).tolist() == [call + 1.0, call + 1.0]
+    assert (x.tolist(), y.tolist()) == ([4.0, 4.0], [8.0, 0.0, 0.0])
+    assert skipped(compiled) == 2
+    assert x._version == CALLS
+
+
+def test_result_may_be_a_view_of_an_argument() -> None:
+    compiled = pullback.compile(lambda x: (x.T, x[1], x.detach()))
+    for _ in range(CALLS):
+        x = weights(2, 3) * 1
+        turned, row, detached = compiled(x)
+        assert turned._base is x
+        with pullback.no_grad():
+            x[1] = 5.0
+        assert (turned[0, 1].item(), row[0].item(), detached[1, 0].item()) == (5.0, 5.0, 5.0)
+        assert turned.requires_grad
+        assert not detached.requires_grad
+    assert skipped(compiled) == 2
+
+
+def test_several_results_keep_their_names() -> None:
+    compiled = pullback.compile(lambda x: x.max(0))
+    for _ in range(CALLS):
+        result = compiled(pullback.tensor([1.0, 3.0]))
+        assert (result.values.item(), result.indices.item()) == (3.0, 1)
+    assert skipped(compiled) == 2
+
+
+def test_arguments_that_share_memory_are_not_mixed_up() -> None:
+    def move(x: Any, y: Any) -> Any:
+        x.mul_(2)
+        return y + 1
+
+    compiled = pullback.compile(move)
+    for _ in range(CALLS):
+        compiled(pullback.ones(2), pullback.ones(2))
+    memory = pullback.ones(3)
+    assert compiled(memory[:2], memory[1:]).tolist() == [3.0, 2.0]
