@@ -204,3 +204,14 @@ def test_index_select_refuses_positions_outside(shape: Any, dim: int, error: typ
     with pytest.raises(error, match=message) as caught:
         pullback.ones(shape).index_select(dim, pullback.tensor([5]))
     assert isinstance(caught.value, IndexError) == (error is IndexError)
+
+
+def test_values_with_a_leading_dimension_more_than_the_positions_get_their_gradient() -> None:
+    leaf, values = pullback.ones(1, 3, requires_grad=True), pullback.ones(1, 3, requires_grad=True)
+    written = leaf * 1
+    written[pullback.tensor([[True, True, True]])] = values
+    (written * pullback.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert values.grad is not None
+    assert values.grad.tolist() == [[1.0, 2.0, 3.0]]
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [[0.0, 0.0, 0.0]]

@@ -144,3 +144,12 @@ def test_bytes_viewed_as_another_dtype_in_inference_mode_are_an_inference_tensor
     with pullback.inference_mode():
         same, bytes_of, shaped = plain.view(pullback.float32), plain.view(pullback.uint8), plain.view(1, 2)
     assert [t.is_inference() for t in (same, bytes_of, shaped)] == [True, True, False]
+
+
+def test_a_write_to_a_view_without_elements_passes_on_an_empty_gradient() -> None:
+    leaf = pullback.ones(0, 2, requires_grad=True)
+    base = leaf * 2
+    view = base.view_as(base)
+    view[0:, :] = leaf.clone()
+    (gradient,) = pullback.autograd.grad(view.sum(), leaf, create_graph=True)
+    assert gradient.shape == (0, 2)

@@ -141,3 +141,14 @@ def test_second_derivative_sums_over_a_view_that_repeats_its_modified_base() -> 
     (first,) = pullback.autograd.grad((repeated * repeated).sum(), leaf, create_graph=True)
     (second,) = pullback.autograd.grad(first.sum(), leaf)
     assert (first.tolist(), second.tolist()) == ([24.0, 48.0], [24.0, 24.0])
+
+
+@pytest.mark.parametrize("name", ["t_", "squeeze_", "unsqueeze_", "as_strided_"])
+def test_a_stale_view_may_be_reshaped_in_place_where_nothing_is_recorded(name: str) -> None:
+    arguments: dict[str, tuple[Any, ...]] = {"unsqueeze_": (0,), "as_strided_": ([1], [1])}
+    leaf = pullback.ones(2, requires_grad=True)
+    part = leaf.chunk(2)[0]
+    with pullback.no_grad():
+        leaf += 1
+        getattr(part, name)(*arguments.get(name, ()))
+    assert part.numel() == 1

@@ -87,16 +87,21 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
 def _view_dtype(input: Tensor, wanted: Dtype) -> Tensor:
     """Bytes read as another type have no gradient, and the result counts as no view and, in inference mode, as new."""
     if wanted is input.dtype:
-        result = input.detach()
-        result._note_inference()
-        return result
+        return _as_if_new(input.detach())
     if input._extra is not None and input._extra.mirror is not None:
         kind = "conjugate view tensors" if input._extra.mirror.conj else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     result = input.detach()
     result._array = view_dtype(input._array, wanted.numpy_dtype)
-    result._note_inference()
-    return result
+    return _as_if_new(result)
+
+
+def _as_if_new(alias: Tensor) -> Tensor:
+    """An alias that is an inference tensor where new tensors are, whatever the other one is."""
+    if alias.is_inference() and not switches.inference_mode:
+        return new_tensor(alias._array)
+    alias._note_inference()
+    return alias
 
 
 @declare(bare=True, found="method")

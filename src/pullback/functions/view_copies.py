@@ -201,12 +201,12 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 @interceptable
 def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args: Any) -> Tensor:
     """Make the tensor itself a view of what it was; its history goes through the view's node, called `name`."""
-    grad_mode = not process.changed or switches.grad_mode
-    check_in_place(input, function.__name__, records=grad_mode and input._requires_grad)
-    seen = function(alias_of(input), *args)
+    records = input._requires_grad and (not process.changed or switches.grad_mode)
+    check_in_place(input, function.__name__, records=records)
+    seen = function(alias_of(input, recorded=records), *args)
     input._array = seen._array
     bump_version(input)
-    edge = seen._gradient_edge() if input._requires_grad and grad_mode else None
+    edge = seen._gradient_edge() if records else None
     if edge is not None:
         _set_view_edge(input, (renamed(edge[0], name), edge[1]), lambda tensor: function(tensor, *args))
     elif input._requires_grad:

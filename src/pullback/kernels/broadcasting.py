@@ -26,6 +26,8 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     if grad.shape == shape:
         return grad
     extra = grad.ndim - len(shape)
+    if extra < 0:  # values assigned at positions may have more dimensions, of size 1
+        return sum_to(grad, shape[-extra:]).reshape(shape)
     axes = tuple(range(extra))
     if 1 in shape:
         axes += tuple([extra + i for i, size in enumerate(shape) if size == 1 and grad.shape[extra + i] != 1])

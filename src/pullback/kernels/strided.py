@@ -32,6 +32,8 @@ class Geometry:
 
     def overlaps(self) -> bool:
         """Whether two elements may lie at one address."""
+        if 0 in self.shape:
+            return False
         reach = self.dtype.itemsize
         pairs = zip(self.strides, self.shape, strict=True)
         for stride, size in sorted((abs(s), n) for s, n in pairs if n > 1):
