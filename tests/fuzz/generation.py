@@ -293,7 +293,8 @@ def _gradient(make: ProgramMaker) -> str:
     options = make.pick("", ", create_graph=True", ", retain_graph=True", ", allow_unused=True, create_graph=True",
                         ", allow_unused=True, materialize_grads=True")  # fmt: skip
     start = make.pick(f"{x}.sum()", f"({x} * {x}).sum()", f"{x}.abs().sum()", f"{x}.pow(3).sum()")
-    copy = make.pick("", ".clone()")
+    # The raw gradient of a sum is one number expanded in PyTorch: what is done to it then would differ for good.
+    copy = make.pick("", ".clone()") if "*" in start or "pow" in start else ".clone()"
     return f"{make.new()} = torch.autograd.grad({start}, {wrt}{options})[0]{copy}"
 
 
@@ -311,8 +312,8 @@ def _of_gradient(make: ProgramMaker) -> str:
 
 def _hook(make: ProgramMaker) -> str:
     """A hook on a tensor that has just been made: later ones may end PyTorch's process."""
-    made = re.match(r"(\w) = ", make.statements[-1])
-    if made is None or not make.names[made[1]].requires_grad:
+    made = re.match(r"(\w) = (?!torch\.autograd\.grad)", make.statements[-1])
+    if made is None or made[1] not in make.tensors() or not make.names[made[1]].requires_grad:
         return _backward(make)
     return f"{made[1]}." + make.pick("register_hook(lambda g: g * 2)", "retain_grad()", "register_hook(lambda g: None)")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import cast
 
 import numpy as np
@@ -40,15 +39,6 @@ def widened_bytes(data: Array, element: dtype) -> Array:
     else:
         values = np.take(_values_of_bytes(element.name), data)
     return cast(Array, values.view(np.uint8))
-
-
-def warn_of_widening(element: dtype) -> None:
-    """Say that a dtype is read as another one."""
-    warnings.warn(
-        f"{element.name} is read as {wider_dtype(element).name}, which holds every value of it: the package ml_dtypes, from "
-        "which NumPy has that dtype, is not installed. Install pullback[bfloat16] to keep it.",
-        stacklevel=2,
-    )
 
 
 # Bits of the exponent, its bias, and whether there are infinities (otherwise only one NaN per sign, or one at -0).

@@ -10,7 +10,8 @@ from pullback.backend.dtype import dtype
 from pullback.backend.mirror import after_write
 from pullback.backend.naming import display_namespace
 from pullback.backend.storage import reverse_byte_order
-from pullback.backend.widening import dtype_in_memory, is_known, warn_of_widening, widened_bytes, wider_dtype
+from pullback.backend.widening import dtype_in_memory, is_known, widened_bytes, wider_dtype
+from pullback.modes.user_warnings import warn_user
 from pullback.typing import Array, DType
 
 dtype_type: TypeAlias = dtype  # its name is taken where a storage has an attribute of that name
@@ -50,7 +51,10 @@ class Storage:
             scale = wider_dtype(element).itemsize // element.itemsize
             return whole._wider(element)[start * scale : (start + self.nbytes()) * scale]
         if element not in self._widened:
-            warn_of_widening(element)
+            warn_user(
+                f"{element.name} is read as {wider_dtype(element).name}, which holds every value of it: the package "
+                "ml_dtypes, from which NumPy has that dtype, is not installed. Install pullback[bfloat16] to keep it."
+            )
             self._widened[element] = widened_bytes(self.bytes_as(dtype_in_memory(element)), element)
         return self._widened[element]
 
