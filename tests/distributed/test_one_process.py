@@ -75,3 +75,20 @@ def test_an_unknown_world_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(ValueError, match="environment variable RANK expected"):
         distributed.init_process_group("gloo")
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("kept", ["gradient", "view", "array", "nothing"])
+def test_memory_of_gradients_is_used_again_only_where_nobody_holds_it(kept: str) -> None:
+    model = nn.parallel.DistributedDataParallel(nn.Linear(3, 2))
+    weight = model.module.weight
+    for _ in range(2):  # buckets are made anew after the first pass
+        model.zero_grad()
+        model(pullback.ones(1, 3)).sum().backward()
+    address = weight.grad.data_ptr()
+    held = {"gradient": weight.grad, "view": weight.grad[0], "array": weight.grad.numpy(), "nothing": None}[kept]
+    model.zero_grad()
+    model(pullback.full((1, 3), 7.0)).sum().backward()
+    assert (weight.grad.data_ptr() == address) == (kept == "nothing")
+    assert held is None or pullback.as_tensor(held).max().item() == 1.0
+    assert weight.grad.tolist() == [[7.0] * 3] * 2

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pullback.backend.array_module import empty_beside, zeros_beside
+from pullback.backend.array_module import empty_beside, ndarray, zeros_beside
+from pullback.backend.joining import scaled_into
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Array
 
@@ -13,6 +15,15 @@ __all__ = ["Bucket", "GradBucket", "assign_buckets"]
 
 _DEFAULT_FIRST_BUCKET_BYTES = 1024 * 1024
 """The first bucket is small, so that the first message leaves early."""
+
+
+def _references(values: Iterable[Any]) -> list[int]:
+    """How many hold each of some values."""
+    return [sys.getrefcount(value) for value in values]
+
+
+_ALONE = _references([object()])[0]
+"""What `_references` counts for a value that one container holds, which differs between versions of Python."""
 
 
 def assign_buckets(parameters: Sequence[Any], order: Sequence[int], limits: Sequence[int]) -> list[list[int]]:
@@ -53,16 +64,38 @@ class Bucket:
         self.result: Any = None
         self.memory: Array | None = None
         self.slots: dict[int, Array] = {}
+        self.arrived: dict[int, Array | None] = {}
+        """The gradients that are complete and not yet in the bucket; None stands for zeros."""
         self.views: dict[int, Any] = {}
 
     def renew(self, keep: bool) -> None:
-        """Wait for all gradients again; in new memory unless `keep`, since what `.grad` holds is not written to again."""
+        """Wait for all gradients again; in new memory if a `.grad` holds the former, unless `keep`."""
         self.missing = len(self.indices)
         self.result = None
-        if self.memory is None or not keep:
+        self.arrived.clear()
+        if self.memory is None or not (keep or self._is_free()):
             first = self.parameters[0]._array
             self.memory = empty_beside(first, (self.size,), first.dtype)
             self._divide()
+
+    def _is_free(self) -> bool:
+        """Whether nobody else holds the memory or a part of it: new memory costs a third of the time of filling it."""
+        if type(self.memory) is not ndarray:
+            return False
+        own = _ALONE + 1 + len(self.slots)  # the attribute and every slot hold it too
+        return _references([self.memory]) == [own] and set(_references(self.slots.values())) == {_ALONE}
+
+    def pack(self, factor: float) -> None:
+        """Copy the gradients into the bucket, multiplied by a factor."""
+        for index, grad in self.arrived.items():
+            slot = self.slots[index]
+            if grad is None:
+                slot[...] = 0
+            elif index not in self.views or grad is not self.views[index]._array:
+                scaled_into(slot, grad, factor)
+            elif factor != 1.0:  # accumulated in place, in the bucket itself
+                slot *= slot.dtype.type(factor)
+        self.arrived.clear()
 
     def view(self, index: int) -> Any:
         """The place of a parameter's gradient, as a view of a tensor of the whole bucket."""
