@@ -55,6 +55,13 @@ optimizers and distributions call, as in PyTorch, where they are Python too; whi
 **Graphs.** Some functions of PyTorch write the parts of their result into new memory, so that a chain of `CopySlices` is
 recorded (`pad_sequence`, `diff`, circular padding). Here they are operations without a write, which take a third of the time
 to record and work under `vmap`. `unpad_sequence` leaves its argument as it is; PyTorch transposes it in place.
+
+**Graphs of gradients.** What `create_graph=True` records has PyTorch's values; its nodes are those of our rules, which are
+one text for arrays and for tensors. Of 3,413 recorded gradients 1,441 have PyTorch's nodes throughout, those of most
+elementwise functions, sums, means and products of matrices among them. Others take fewer steps (a linear layer does not
+transpose its weight twice: PyTorch's chain made a gradient penalty 1.27 times as slow) or more (gradients of
+convolutions, norms and some losses are expressions, not operations of their own). `python -m tests.conformance.graphs
+--second` compares them.
 """
 
 _LEFT_OUT_BY_FUZZ = """

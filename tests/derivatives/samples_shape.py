@@ -31,6 +31,7 @@ SAMPLES = [
     Sample("unsqueeze", lambda x: x.unsqueeze(1), (transposed(normal(2, 3)),)),
     Sample("squeeze", lambda x: x.squeeze(), (normal(1, 3, 1),)),
     Sample("squeeze one dimension", lambda x: x.squeeze(0), (normal(1, 3, 1),)),
+    Sample("squeeze a dimension that stays", lambda x: x.squeeze(1), (normal(1, 3),)),
     Sample("squeeze dimensions", lambda x: x.squeeze((0, 1)), (normal(1, 3, 1),)),
     Sample("flatten", lambda x: x.flatten(1), (normal(2, 3, 2),)),
     Sample("unflatten", lambda x: x.unflatten(0, (2, -1)), (normal(6),)),

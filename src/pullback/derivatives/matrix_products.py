@@ -14,7 +14,7 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, mu
     found="torch and method",
 )
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
-    return wrt(input=F.mm(grad, F.conj(F.transpose(mat2, 0, 1))), mat2=F.mm(F.conj(F.transpose(input, 0, 1)), grad))
+    return wrt(input=F.mm(grad, F.conj(F.t(mat2))), mat2=F.mm(F.conj(F.t(input)), grad))
 
 
 @multilinear(
@@ -37,7 +37,7 @@ def bmm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
     found="torch and method",
 )
 def mv(grad: Tensor, input: Tensor, vec: Tensor) -> Pullback:
-    return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.transpose(input, 0, 1)), grad))
+    return wrt(input=F.outer(grad, F.conj(vec)), vec=F.mv(F.conj(F.t(input)), grad))
 
 
 @multilinear(out_dtype="for_dot", product=0, found="torch and method")
@@ -65,7 +65,7 @@ def vdot_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tang
 def outer(grad: Tensor, input: Tensor, vec2: Tensor) -> Pullback:
     return wrt(
         input=F.to_dtype(F.mv(grad, F.to_dtype(F.conj(vec2), grad.dtype)), input.dtype),
-        vec2=F.to_dtype(F.mv(F.transpose(grad, 0, 1), F.to_dtype(F.conj(input), grad.dtype)), vec2.dtype),
+        vec2=F.to_dtype(F.mv(F.t(grad), F.to_dtype(F.conj(input), grad.dtype)), vec2.dtype),
     )
 
 
@@ -120,8 +120,8 @@ def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar,
     weighted = grad if beta == 1 else F.scaled_by(grad, beta)
     return wrt(
         input=F.linear_grad_bias(weighted) if input.shape == grad.shape[1:] else F.sum_to(weighted, input.shape),
-        mat1=F.mm(scaled, F.conj(F.transpose(mat2, 0, 1))),
-        mat2=F.mm(F.conj(F.transpose(mat1, 0, 1)), scaled),
+        mat1=F.mm(scaled, F.conj(F.t(mat2))),
+        mat2=F.mm(F.conj(F.t(mat1)), scaled),
     )
 
 
@@ -139,7 +139,7 @@ def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, a
     return wrt(
         input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
         mat=F.outer(scaled, F.conj(vec)),
-        vec=F.mv(F.conj(F.transpose(mat, 0, 1)), scaled),
+        vec=F.mv(F.conj(F.t(mat)), scaled),
     )
 
 
@@ -155,7 +155,7 @@ def addmv_tangent(
 def addr(grad: Tensor, input: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     to_vec1 = F.mv(scaled, F.to_dtype(F.conj(vec2), grad.dtype))
-    to_vec2 = F.mv(F.transpose(scaled, 0, 1), F.to_dtype(F.conj(vec1), grad.dtype))
+    to_vec2 = F.mv(F.t(scaled), F.to_dtype(F.conj(vec1), grad.dtype))
     return wrt(
         input=F.sum_to_like(grad if beta == 1 else F.scaled_by(grad, beta), input.shape, input.dtype),
         vec1=F.to_dtype(to_vec1, vec1.dtype),

@@ -40,8 +40,8 @@ def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *
 
 
 @general(
-    backward="wrt(other=sum_to(neg(distance_back(grad, input, other, p, result)), other.shape), "
-    "input=sum_to(distance_back(grad, input, other, p, result), input.shape))",
+    backward="wrt(other=distance_back(grad, input, other, p, result, True), "
+    "input=distance_back(grad, input, other, p, result, False))",
     found="torch and method",
 )
 def dist(grad: Tensor, input: Tensor, other: Tensor, p: Scalar, *, result: Tensor) -> Pullback:

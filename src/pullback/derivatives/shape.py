@@ -96,9 +96,9 @@ def t(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.t(grad))
 
 
-@linear(view=True, backward="wrt(input=without_dim(grad, input.shape))", shows="dim", asks=True, bare=True)
+@linear(view=True, backward="wrt(input=squeeze(grad, dim))", asks=True, bare=True)
 def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
-    return wrt(input=F.reshape(grad, input.shape))
+    return wrt(input=F.squeeze_dim(grad, dim))
 
 
 @linear(view=True, asks=True, bare=True, masked=False)
@@ -115,7 +115,7 @@ def squeeze(grad: Tensor, input: Tensor) -> Pullback:
     masked=False,
 )
 def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
-    return wrt(input=F.reshape(grad, input.shape))
+    return wrt(input=F.unsqueeze(grad, dim) if grad.ndim < input.ndim else grad)
 
 
 @linear(view=True, node="SqueezeBackward2", public="squeeze", shows="dim", masked=False)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import pullback.generated as G
 from pullback.backend.device import CPU
 from pullback.backend.layout import strided
 from pullback.dispatch.calling import call
@@ -203,9 +204,12 @@ def norm_back(grad: Tensor, input: Tensor, ord: Any, result: Tensor, dim: Any, k
     return made
 
 
-def distance_back(grad: Tensor, input: Tensor, other: Tensor, p: Any, result: Tensor) -> Any:
-    """The gradient of `dist` for its first tensor."""
-    return norm_back(grad, operator("sub.Tensor", input, other), p, result, None, False)
+def distance_back(grad: Tensor, input: Tensor, other: Tensor, p: Any, result: Tensor, of_other: bool) -> Any:
+    """The gradient of `dist` for one of its tensors; a count of differences has none."""
+    back = norm_back(grad, operator("sub.Tensor", input, other), p, result, None, False)
+    if back is None:
+        return None
+    return G.sum_to(G.neg(back), tuple(other.shape)) if of_other else G.sum_to(back, tuple(input.shape))
 
 
 def pow_back(grad: Tensor, input: Tensor, exponent: Tensor) -> Tensor:

@@ -56,12 +56,6 @@ def _as_written(function: Any, grad: Tensor, other: Any) -> Any:
         switches.current_node = former
 
 
-def without_dim(grad: Tensor, shape: Any) -> Any:
-    """The gradient of `unsqueeze`, whose input had this shape."""
-    dim = next((i for i, n in enumerate(shape) if grad.shape[i] != n), len(shape))
-    return functions.squeeze(grad, dim)
-
-
 def with_dim(grad: Tensor, shape: Any) -> Any:
     """The gradient of `squeeze` along one dimension, whose input had this shape."""
     if grad.ndim == len(shape):

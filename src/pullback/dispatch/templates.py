@@ -19,7 +19,7 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 def memory_format(order: Any) -> Any:
     """The memory format of a name."""
-    return getattr(layout, order) if isinstance(order, str) else order
+    return getattr(layout, "contiguous_format" if order == "C" else order) if isinstance(order, str) else order
 
 
 def total_weight(target: Tensor, weight: Tensor | None, ignore_index: int, dtype: Any) -> Tensor:

@@ -11,9 +11,7 @@ from pullback.typing import Dims, Shape
 
 def expand_reduced(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: `grad` seen at every element that was summed."""
-    if shape == ():
-        return grad
-    if not keepdim and dim is not None:
+    if not keepdim and dim is not None and shape != ():
         for d in sorted(dim):
             grad = F.unsqueeze(grad, d)
     return F.expand(grad, shape)

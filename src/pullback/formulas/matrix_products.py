@@ -16,7 +16,7 @@ def matmul_grad_input(grad: Any, input_shape: Shape, other: Any) -> Any:
     other = F.conj(other)
     if other.ndim == 1:
         return F.sum_to(F.mul(F.unsqueeze(grad, grad.ndim), other), input_shape)
-    flipped = F.transpose(other, -1, -2)
+    flipped = F.t(other) if other.ndim == 2 else F.transpose(other, -1, -2)
     if len(input_shape) == 1:
         return F.sum_to(F.squeeze_dim(F.matmul(F.unsqueeze(grad, grad.ndim - 1), flipped), -2), input_shape)
     return F.sum_to(F.matmul(grad, flipped), input_shape)
@@ -59,7 +59,7 @@ def linear_grad_weight(grad: Any, input: Any) -> Any:
         rows = math.prod(grad.shape[:-1])
         grad = F.reshape(grad, (rows, grad.shape[-1]))
         input = F.reshape(input, (rows, input.shape[-1]))
-    return F.mm(F.transpose(grad, 0, 1), F.conj(input))
+    return F.mm(F.t(grad), F.conj(input))
 
 
 @declare(fresh=True)

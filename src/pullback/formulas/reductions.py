@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pullback.generated as F
@@ -13,18 +14,23 @@ from pullback.typing import Dims, Shape
 
 
 def restore_reduced(input: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
-    """A reduced tensor with its reduced dimensions back, each of size 1."""
-    if keepdim or shape == ():
-        return input
-    if dim is None or dim == ():
-        return F.reshape(input, (1,) * len(shape))
-    return F.reshape(input, tuple([1 if i in dim else n for i, n in enumerate(shape)]))
+    """A reduced tensor with its reduced dimensions back, each of size 1, unless nothing else is left."""
+    if keepdim or dim is None or dim == () or shape == ():
+        return input  # one element goes with every shape
+    return F.unsqueezed(input, sorted([d % len(shape) for d in dim]))
+
+
+def unsqueezed(input: Any, dims: Sequence[int]) -> Any:
+    """A tensor with dimensions of size 1 put in at these places of the result, one after the other."""
+    for dim in dims:
+        input = F.unsqueeze(input, dim)
+    return input
 
 
 def mean_grad(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a mean: `grad`, divided by the count, at every element."""
     axes = range(len(shape)) if dim is None or dim == () or shape == () else dim
-    return F.expand_reduced(grad, shape, dim, keepdim) / math.prod([shape[a] for a in axes])
+    return F.over(F.expand_reduced(grad, shape, dim, keepdim), math.prod([shape[a] for a in axes]))
 
 
 def product_of_others(input: Any, dim: int) -> Any:

@@ -18,4 +18,5 @@ def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool)
     freedom = math.prod([shape[a] for a in axes]) - correction
     factor = 2 / freedom if freedom > 0 else math.nan if freedom == 0 else 2 / freedom
     grad = F.restore_reduced(grad, shape, dim, keepdim)
-    return F.to_dtype(grad * factor * (input - F.mean(input, dim, True)), input.dtype)
+    mean = F.mean(input, dim, True) if dim else F.mean_all(input)
+    return F.to_dtype(F.times(grad, factor) * (input - mean), input.dtype)

@@ -349,6 +349,9 @@ _FORMULAS = {
     "norms": """
         vector_norm_grad renorm_grad
     """,
+    "number_arithmetic": """
+        plus minus times over
+    """,
     "padding": """
         opposite
     """,
@@ -363,7 +366,7 @@ _FORMULAS = {
         joined_states cell_step gated_step affine gates_of pack_padded_sequence_back
     """,
     "reductions": """
-        restore_reduced mean_grad product_of_others prod_grad prod_all_grad
+        restore_reduced unsqueezed mean_grad product_of_others prod_grad prod_all_grad
     """,
     "rounding": """
         copysign_grad exp2_of

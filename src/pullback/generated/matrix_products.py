@@ -18,7 +18,7 @@ from pullback.kernels.matrix_products import (
     matmul_grad_input as matmul_grad_input_kernel, matmul_grad_other as matmul_grad_other_kernel, mm as mm_kernel,
     mv as mv_kernel, outer as outer_kernel, trace as trace_kernel, vdot as vdot_kernel,
 )  # fmt: skip
-from pullback.kernels.shape import to_dtype as to_dtype_kernel, transpose as transpose_kernel
+from pullback.kernels.shape import t as t_kernel, to_dtype as to_dtype_kernel, transpose as transpose_kernel
 from pullback.recording.array_formulas import matmul as matmul_kernel, trace_back as trace_back_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
@@ -42,12 +42,12 @@ class MmBackward0(OperationNode):
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            grad_of_input = mm_kernel(grad, transpose_kernel(mat2._array, 0, 1).conjugate())
+            grad_of_input = mm_kernel(grad, t_kernel(mat2._array).conjugate())
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            grad_of_mat2 = mm_kernel(transpose_kernel(input._array, 0, 1).conjugate(), grad)
+            grad_of_mat2 = mm_kernel(t_kernel(input._array).conjugate(), grad)
         return (grad_of_input, grad_of_mat2)
 
 
@@ -155,7 +155,7 @@ class MvBackward0(OperationNode):
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            grad_of_vec = mv_kernel(transpose_kernel(input._array, 0, 1).conjugate(), grad)
+            grad_of_vec = mv_kernel(t_kernel(input._array).conjugate(), grad)
         return (grad_of_input, grad_of_vec)
 
 
@@ -322,8 +322,7 @@ class OuterNode(OperationNode):
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
             grad_of_vec2 = to_dtype_kernel(
-                mv_kernel(transpose_kernel(grad, 0, 1), to_dtype_kernel(input._array.conjugate(), grad.dtype)),
-                self.saved_vec2_dtype,
+                mv_kernel(t_kernel(grad), to_dtype_kernel(input._array.conjugate(), grad.dtype)), self.saved_vec2_dtype
             )
         return (grad_of_input, grad_of_vec2)
 
@@ -601,12 +600,12 @@ class AddmmBackward0(OperationNode):
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            grad_of_mat1 = mm_kernel(scaled, transpose_kernel(mat2._array, 0, 1).conjugate())
+            grad_of_mat1 = mm_kernel(scaled, t_kernel(mat2._array).conjugate())
         if edges[2] is not None:
             mat1 = self.saved_mat1
             if mat1._counter is not None and mat1._counter.value != self.saved_mat1_version:
                 raise_stale(self, "mat1")
-            grad_of_mat2 = mm_kernel(transpose_kernel(mat1._array, 0, 1).conjugate(), scaled)
+            grad_of_mat2 = mm_kernel(t_kernel(mat1._array).conjugate(), scaled)
         return (grad_of_input, grad_of_mat1, grad_of_mat2)
 
 
@@ -680,7 +679,7 @@ class AddmvBackward0(OperationNode):
             mat = self.saved_mat
             if mat._counter is not None and mat._counter.value != self.saved_mat_version:
                 raise_stale(self, "mat")
-            grad_of_vec = mv_kernel(transpose_kernel(mat._array, 0, 1).conjugate(), scaled)
+            grad_of_vec = mv_kernel(t_kernel(mat._array).conjugate(), scaled)
         return (
             sum_to_kernel(
                 grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
@@ -762,7 +761,7 @@ class AddrBackward0(OperationNode):
             vec1 = self.saved_vec1
             if vec1._counter is not None and vec1._counter.value != self.saved_vec1_version:
                 raise_stale(self, "vec1")
-            to_vec2 = mv_kernel(transpose_kernel(scaled, 0, 1), to_dtype_kernel(vec1._array.conjugate(), grad.dtype))
+            to_vec2 = mv_kernel(t_kernel(scaled), to_dtype_kernel(vec1._array.conjugate(), grad.dtype))
             grad_of_vec2 = to_dtype_kernel(to_vec2, self.saved_vec2_dtype)
         return (
             sum_to_like_kernel(

@@ -481,10 +481,9 @@ class UnsqueezeBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "unsqueeze"
     value_names = ("dim",)
-    fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (reshape_kernel(grads[0], self.saved_input_shape),)
+        return (squeeze_dim_kernel(grads[0], self.saved_dim),)
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
@@ -505,7 +504,6 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
         node.saved_dim = dim
-        node.saved_input_shape = input._array.shape
     return finish("unsqueeze", result, (input, dim)) if process.finishing else result
 
 
@@ -546,7 +544,8 @@ class SqueezeDimNode(OperationNode):
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (reshape_kernel(grads[0], self.saved_input_shape),)
+        grad = grads[0]
+        return (unsqueeze_kernel(grad, self.saved_dim) if grad.ndim < len(self.saved_input_shape) else grad,)
 
 
 def squeeze_dim(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:

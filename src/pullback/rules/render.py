@@ -39,6 +39,10 @@ def _left_to_f(name: str) -> ast.expr:
     return ast.Attribute(ast.Name("F", ast.Load()), name, ast.Load())
 
 
+_ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "plus", ast.Sub: "minus", ast.Mult: "times", ast.Div: "over"}
+"""On Tensors, operators with a number are functions: see formulas/number_arithmetic.py."""
+
+
 class _Renderer(ast.NodeTransformer):
     def __init__(
         self, operation: Operation, library: Library | None, *, on_arrays: bool, saved: bool, inlined: dict[str, str]
@@ -67,6 +71,20 @@ class _Renderer(ast.NodeTransformer):
                 return ast.Call(ast.Name("conjugate", ast.Load()), arguments, [])
             return ast.Call(self._callee(name, node.lineno), arguments, keywords)
         return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        name = _ARITHMETIC.get(type(node.op))
+        if self.on_arrays or name is None or self._is_number(node.left) == self._is_number(node.right):
+            return self.generic_visit(node)
+        return ast.Call(_left_to_f(name), [self.visit(node.left), self.visit(node.right)], [])
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether a part of a rule is a number whatever the arguments are; a tensor operand may be one, and is not asked."""
+        if isinstance(node, ast.BinOp):
+            return self._is_number(node.left) and self._is_number(node.right)
+        if isinstance(node, ast.UnaryOp):
+            return self._is_number(node.operand)
+        return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in self._plain)
 
     def _callee(self, name: str, line: int) -> ast.expr:
         if self.library is None:
