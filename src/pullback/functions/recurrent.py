@@ -201,6 +201,8 @@ def _layer(
         results = G.rnn_layer(sequence, *states, *weights[:4], kind, batch_sizes, reverse)[:2]
     if is_one_node or (batch_sizes is None and kind != "lstm") or results[0]._edge is None:
         return results
+    if getattr(results[0]._edge[0], "operation", "") not in ("lstm_layer", "gru_layer", "rnn_layer"):
+        return results  # a transform recorded other nodes
     node = renamed(results[0]._edge[0], "StackBackward0" if batch_sizes is None else "CatBackward0", _STEPS[kind])
     for place, result in enumerate(results):
         result._edge = (node, place)

@@ -208,7 +208,7 @@ class _Writer:
 
     def _global(self, name: str, value: Any) -> str:
         """The name of an object in the text: its own where it is torch's, else one under which it is passed along."""
-        if name.startswith("torch.") and is_from_torch(value):
+        if name.startswith("torch.") and is_from_torch(value) and _is_found(name):
             return name
         own = str(getattr(value, "__name__", ""))
         if getattr(builtins, own, _ABSENT) is value:
@@ -216,6 +216,16 @@ class _Writer:
         unique = self.namespace.create_name(name.replace("operator.", "_operator.").replace(".", "_"), value)
         self.globals[unique] = value
         return unique
+
+
+def _is_found(name: str) -> bool:
+    """Whether a name below `torch` is there for all: functions of modules that only show another name are not."""
+    place: Any = import_module("pullback")
+    for part in name.split(".")[1:]:
+        place = getattr(place, part, None)
+        if place is None:
+            return False
+    return True
 
 
 class _Written:

@@ -20,7 +20,7 @@ def matmul(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
     """Products of matrices, whose batch dimensions broadcast."""
     first, second = args[0], args[1]
     name = function.__name__
-    if name != "matmul_batched":
+    if not name.startswith("matmul"):
         _check_ranks(name, first, second, *((2, 2) if name == "mm" else (3, 3)))
     row, column = ndim_of(first) == 1, ndim_of(second) == 1
     if row:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pullback.functions as F
 import pullback.generated as G
 from pullback import creation
+from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import int64
 from pullback.tensor.tensor import Tensor
 
@@ -110,8 +111,11 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         lengths, sorted_indices = F.sort(lengths, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    _check_lengths([int(length) for length in lengths._array.tolist()], input, batch_first, enforce_sorted)
+    counts = [int(length) for length in lengths._array.tolist()]
+    _check_lengths(counts, input, batch_first, enforce_sorted)
     data, batch_sizes = G.pack_padded_sequence(input, lengths, batch_first)
+    if not is_plain(batch_sizes._array):  # under vmap: the sizes are the same for all examples
+        batch_sizes = creation.tensor([sum(count > step for count in counts) for step in range(counts[0])])
     return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
