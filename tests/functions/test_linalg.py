@@ -160,3 +160,15 @@ def test_products_of_bools_are_refused() -> None:
     some = pullback.ones(2, 2, dtype=pullback.bool)
     with pytest.raises(NotImplementedError, match="\"addmm_impl_cpu_\" not implemented for 'Bool'"):
         some @ some
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (3, 0, 5), (0, 0)])
+@pytest.mark.parametrize("order", [None, 1, -2, float("inf")])
+def test_the_condition_of_a_matrix_without_elements_is_zero(shape: tuple[int, ...], order: Any) -> None:
+    condition = pullback.linalg.cond(pullback.ones(shape), order)
+    assert condition.shape == shape[:-2]
+    assert condition.eq(0).all()
+
+
+def test_distances_of_points_without_coordinates_are_zero() -> None:
+    assert pullback.nn.functional.pdist(pullback.ones(3, 0), float("inf")).tolist() == [0.0, 0.0, 0.0]

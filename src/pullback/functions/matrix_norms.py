@@ -175,7 +175,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
 
 
 def _condition(A: Tensor, order: Any) -> Tensor:
-    if A._array.size == 0 and A._array.shape[-1] == A._array.shape[-2]:
+    if A._array.size == 0 and (A._array.shape[-1] == A._array.shape[-2] or not isinstance(order, str)):
         return G.zeros_in_shape(linalg_vector_norm(A, 2, (-2, -1)), A._array.shape[:-2])
     if not isinstance(order, str) and abs(order) == 2:
         values = linalg_svdvals(A)
@@ -184,8 +184,7 @@ def _condition(A: Tensor, order: Any) -> Tensor:
         largest, smallest = G.slice_view(values, last, 0, 1, 1), G.slice_view(values, last, size - 1, size, 1)
         quotient = G.div(largest, smallest) if order > 0 else G.div(smallest, largest)
         return G.squeeze_dim(quotient, last)
-    shown = f"'{order}'" if isinstance(order, str) else order
-    _require_square(f"linalg.cond(ord={shown if isinstance(order, str) else _short(order)})", A._array)
+    _require_square(f"linalg.cond(ord={order if isinstance(order, str) else _short(order)})", A._array)
     if order == "nuc":
         from pullback.functions.matrix_functions import linalg_inv
 

@@ -40,7 +40,7 @@ def _norms(difference: Array, p: float) -> Array:
     if p == 1:
         return difference.sum(-1)
     if math.isinf(p):
-        return difference.max(-1)
+        return difference.max(-1, initial=0)  # distances are not negative, and 0 where there are no coordinates
     np.power(difference, p, out=difference)
     return difference.sum(-1) ** difference.dtype.type(1 / p)
 
