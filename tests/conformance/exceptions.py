@@ -38,6 +38,18 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
     **{(name, "vmap: first input only"): "the result lies as NumPy lays it out" for name in _QUANTILES},
     **{(name, "vmap: last dimension empty"): "zeros are new, and not one zero expanded" for name in _INTEGRALS},
     **{("gradient", f"vmap: {end} dimension empty"): "both refuse, in other words" for end in ("first", "last")},
+    **{(name, "vmap: tangent"): "PyTorch's chunked form has no tangent: it is 0" for name in _CHUNKED},
+    ("triangular_solve", "vmap: tangent"): "in PyTorch the tangent of the triangle that is not read counts",
+    ("cholesky_inverse", "vmap: tangent"): "in PyTorch the tangent of the triangle that is not read counts",
+    ("scatter_reduce (prod)", "vmap: tangent"): "PyTorch's tangent is zero",
+    ("special.erfcx", "vmap: gradient"): "the rounding of a difference of large numbers",
+    ("special.polygamma (special_polygamma_n_0)", "vmap: gradient"): "inexact in PyTorch near a pole",
+    **{(f"polygamma (polygamma_n_{n})", "vmap: gradient"): "inexact in PyTorch near a pole" for n in range(5)},
+    **{
+        (f"nn.functional.{name}_margin_loss", "vmap: first dimension empty"): "PyTorch's mean of no losses is not set"
+        for name in ("multi", "multilabel")
+    },
+    ("linalg.pinv", "vmap: all but the first"): "PyTorch's result of empty matrices is not mapped",
     ("logcumsumexp", "vmap: tangent"): "PyTorch's tangents are 0 where later elements are much larger",
     ("as_strided_scatter", "orders"): "as the first gradient",
     ("as_strided_scatter", "each-input"): "as the first gradient",
