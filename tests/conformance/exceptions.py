@@ -111,6 +111,14 @@ READ_ON_THE_HOST: dict[str, str] = {
     **dict.fromkeys(("median", "nanmedian", "quantile", "nanquantile"), "counts NaNs"),
     **dict.fromkeys(("searchsorted", "bucketize"), "looks for NaNs"),
     **dict.fromkeys(("histc", "histogram", "histogramdd"), "reads the range of its values"),
+    **dict.fromkeys(
+        ("index_reduce", "scatter_reduce"), "takes as many rounds as a place has values, or looks for overflow"
+    ),
+    **dict.fromkeys(("setitem.mask", "setitem.row", "setitem.empty", "setitem.getitem"), "makes positions of masks"),
+    **dict.fromkeys(("unique", "unique_consecutive", "masked.median", "repeat_interleave"), "counts values"),
+    **dict.fromkeys(("multinomial", "bernoulli", "nn.functional.one_hot"), "checks its values"),
+    **dict.fromkeys(("nn.functional.embedding_bag", "nn.functional.pdist", "nonzero_static"), "reads positions"),
+    **dict.fromkeys(("linalg.ldl_factor", "linalg.ldl_factor_ex", "linalg.ldl_solve"), "computes on the CPU"),
     "cov": "checks the weights",
     "istft": "checks that windows do not vanish",
 }
@@ -121,6 +129,7 @@ NOT_ON_DEVICES: dict[str, str] = {
     "nn.functional.rrelu": "slopes are drawn in another order",
     "nn.functional.rrelu_": "slopes are drawn in another order",
     "nn.functional.scaled_dot_product_attention": "dropout is drawn in another order",
+    "nn.functional.multi_head_attention_forward": "dropout is drawn in another order",
     "nn.functional.max_unpool3d": "which of several values for one place is kept is open",
 }
 """Operations, of any variant, that are not compared on devices, and why."""

@@ -55,6 +55,7 @@ CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
     "weighted cross entropy": (lambda x, w: F.cross_entropy(x, target(x), w.detach().abs()), [(5, 4), (4,)]),
     "likelihood of a product": (lambda x: F.nll_loss(x * 2, target(x)), [(5, 4)]),
     "embedding": (lambda w: F.embedding(pullback.tensor([[1, 0], [3, 1]], device=w.device), w, 0), [(4, 3)]),
+    "embedding of one": (lambda w: F.embedding(pullback.tensor(2, device=w.device), w), [(4, 3)]),
     "parts of a product": (
         lambda x: sum(part.transpose(0, 1).exp() * k for k, part in enumerate(x.split(4, 2), 1)), [(2, 3, 12)],
     ),

@@ -19,8 +19,6 @@ from tests.devices.fake_library import library
 
 KERNELS = Path(pullback.__file__).parent / "kernels"
 NOT_REACHED = {
-    "softmax_backward_data": "what dispatch modes see of a softmax's gradient",
-    "log_softmax_backward_data": "what dispatch modes see of a softmax's gradient",
     "add_product_of_halves": "a compiled product of 16 bits; declined here",
     "standard_gamma": "draws on the CPU",
     "standard_gamma_grad": "follows a draw on the CPU",
@@ -33,7 +31,6 @@ NOT_REACHED = {
     "scatter_upper": "of second derivatives of LU factors",
     "has_zero_sign": "of second derivatives of determinants",
     "newton_schulz": "of the optimizer Muon, without a sample",
-    "fractional_max_pool3d": "has no sample",
     "as_value": "tells one value",
     "expit": "another name of sigmoid, which is called",
     "scatter_strided": "of gradients of views that overlap",

@@ -234,6 +234,7 @@ def as_strided(array: Array, size: Sequence[int], stride: Sequence[int], offset:
     return restride(flat[start:], tuple(size), tuple([s * array.itemsize for s in stride]))
 
 
+@by_device
 def is_at_hand(array: Array) -> bool:
     """Whether values can be looked at without waiting for a device: kernels ask before they look for a short cut."""
     return True

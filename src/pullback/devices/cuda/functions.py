@@ -208,8 +208,14 @@ def _scan(xp: Any, join: Any) -> Callable[..., Any]:
 
 
 def _last_of(scan: Any) -> Callable[..., Any]:
-    def reduce(a: Any, axis: int = 0, **_: Any) -> Any:
-        return scan(a, axis=axis).take(-1, axis=axis)
+    """A reduction over one axis or several, as the end of a scan."""
+
+    def reduce(a: Any, axis: Any = 0, *, keepdims: bool = False, **_: Any) -> Any:
+        axes = _axes(a, axis)
+        others = [n for n in range(a.ndim) if n not in axes]
+        rows = a.transpose((*others, *axes)).reshape([*[a.shape[n] for n in others], -1])
+        result = scan(rows, axis=-1).take(-1, axis=-1)
+        return result.reshape(_reduced_shape(a, axis, True)) if keepdims else result
 
     return reduce
 

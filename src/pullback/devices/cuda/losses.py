@@ -177,7 +177,7 @@ class Losses(Family):
         if not self._is_table(weight, indices) or not weight.raw._c_contiguous:
             return NotImplemented
         table, places = weight.raw, self._cupy.ascontiguousarray(indices.raw)
-        out = self._cupy.ndarray((*places.shape, table.shape[1]), table.dtype)
+        out = self._cupy.ndarray((*indices.raw.shape, table.shape[1]), table.dtype)
         arguments = (out, table, places, *table.shape, out.size, self._library.complaints.address)
         kernel = compiled(self._library, _TAKE_ROWS, name_of(table.dtype))
         kernel((min(-(-out.size // 256), 8448),), (256,), arguments)
