@@ -169,3 +169,24 @@ def test_check_is_content_with_a_program_that_can_run(tmp_path: Path) -> None:
 def test_check_says_when_a_file_cannot_be_read(tmp_path: Path) -> None:
     done = execute(tmp_path, "-m", "pullback", "check", "nowhere.py")
     assert (done.returncode, "cannot read nowhere.py" in done.stderr) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no forkserver here")
+def test_a_child_of_a_forkserver_imports_torch(tmp_path: Path) -> None:
+    text = """
+import multiprocessing, torch
+
+def work(queue):
+    import torch
+
+    queue.put(float((torch.ones(2) * 2).sum()))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(queue,))
+    process.start()
+    print(queue.get(timeout=60))
+    process.join(60)
+"""
+    assert run_script(tmp_path, text).stdout == "4.0\n"

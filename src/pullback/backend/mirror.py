@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import data_address, may_share_memory, memory_bounds, storage_of
+from pullback.native.locks import process_lock
 from pullback.typing import Array
 
 
@@ -70,7 +71,7 @@ class Mirror:
 mirrors: dict[int, tuple[weakref.ref[Mirror], ...]] = {}
 """The living mirrors, by the owner of the memory that they show."""
 
-_lock = threading.RLock()
+_lock = process_lock(threading.RLock)
 
 
 def mirror_of(source: Array, *, conj: bool, neg: bool) -> Mirror | None:

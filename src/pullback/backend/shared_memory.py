@@ -11,13 +11,13 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
 from pullback.backend.array_module import data_address, memory_bounds
+from pullback.native.locks import process_lock
 from pullback.typing import Array
 
 
@@ -32,7 +32,7 @@ class SharedMapping(mmap.mmap):
 
 
 _mappings: weakref.WeakValueDictionary[tuple[int, int], SharedMapping] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = process_lock()
 
 
 def can_share() -> bool:

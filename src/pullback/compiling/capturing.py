@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import operator
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -34,13 +33,14 @@ from pullback.graph.living_objects import living
 from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.modes.grad_mode import is_inference_mode_enabled
+from pullback.native.locks import process_lock
 from pullback.tensor.autograd_extra import DEFAULT
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), slice, range, type)
 _FACTS = (device, dtype, Size)
-_recording_lock = threading.Lock()
+_recording_lock = process_lock()
 """One recording at a time: it changes the arrays of tensors that other threads may hold too."""
 
 

@@ -30,6 +30,7 @@ from pullback.facts import fact_of, names_with
 from pullback.kernels.arithmetic import add
 from pullback.modes.source_lines import PACKAGE
 from pullback.native import extension
+from pullback.native.locks import process_lock
 from pullback.recording import array_formulas
 from pullback.tensor.tensor import Tensor
 
@@ -56,7 +57,7 @@ class _Recording(threading.local):
 
 
 _recording = _Recording()
-_lock = threading.RLock()
+_lock = process_lock(threading.RLock)
 _users = 0
 _replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
 _wrappers: dict[int, tuple[Any, Any]] = {}

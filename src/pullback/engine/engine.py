@@ -8,6 +8,7 @@ a node with hooks) gets them wrapped and only there.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -39,6 +40,7 @@ from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.guards import guarded
 from pullback.modes.interception import dispatch, is_backward_dispatched
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switched, switches
+from pullback.native.locks import process_lock
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -52,8 +54,18 @@ class _Running(threading.local):
 _running = _Running()
 _log = logging.getLogger("pullback.autograd")
 _passes = 0
-_passes_lock = threading.Lock()
-_locks_lock = threading.Lock()
+_passes_lock = process_lock()
+_locks_lock = process_lock()
+
+
+def _forget_other_threads() -> None:
+    """In a child process: passes of other threads ended with them."""
+    global _passes
+    _passes = 0 if _running.task is None else 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def _lock_of(node: Node) -> threading.RLock:  # type: ignore[valid-type, unused-ignore]  # a factory in older typeshed

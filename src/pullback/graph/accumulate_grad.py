@@ -22,11 +22,12 @@ from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node, new_node
 from pullback.kernels.accumulation import add_in_place
 from pullback.modes.switches import process, switches
+from pullback.native.locks import process_lock
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter, count_write
 
-_creation_lock = threading.Lock()
+_creation_lock = process_lock()
 
 
 def _copied(grad: Tensor, variable: Tensor) -> Tensor:

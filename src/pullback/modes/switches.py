@@ -16,6 +16,7 @@ import threading
 from typing import Any
 
 from pullback.modes.guards import guarded, undone_by
+from pullback.native.locks import process_lock
 
 
 class Process:
@@ -38,7 +39,7 @@ class Process:
 process = Process()
 # As attributes of the object itself they are found in a third of the time.
 process.changed = process.diverted = process.finishing = process.modes = 0
-_lock = threading.Lock()
+_lock = process_lock()
 
 
 class _Absence:

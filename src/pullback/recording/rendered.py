@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path as FilePath
@@ -26,6 +25,7 @@ from pullback.graph.saved_tensor import raise_stale, unpack_list
 from pullback.graph.source_lines import freed
 from pullback.graph.tangents import conjugate, connected, forward_not_implemented, sum_of_terms, zeros_like_input
 from pullback.kernels.broadcasting import sum_to_like
+from pullback.native.locks import process_lock
 from pullback.recording import array_formulas
 from pullback.source_text import run_text
 
@@ -66,7 +66,7 @@ def _once(make: Callable[[str], Callable[..., Any]]) -> Callable[[str], Callable
     return find
 
 
-_lock = threading.Lock()
+_lock = process_lock()
 
 
 @_once

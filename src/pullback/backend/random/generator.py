@@ -17,6 +17,7 @@ import numpy as np
 from pullback.backend.device import device as Device
 from pullback.backend.device import find_library, usable_device
 from pullback.backend.random.engine import engine_memory, fill_words, memory_of_loops
+from pullback.native.locks import process_lock
 from pullback.typing import Array
 
 # Note [Layout of a generator's state]
@@ -238,6 +239,7 @@ class Generator:
 
 
 default_generator = Generator()
+default_generator.lock = process_lock(threading.RLock)
 """The generator that is meant when none is named."""
 default_generator.seed()
 
