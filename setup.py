@@ -93,10 +93,14 @@ def _digest_of_flags(extensions: list[Any]) -> str:
 
 def _cythonized() -> list[Any]:
     sys.path.insert(0, str(ROOT))
+    from tools.native_sources import write_sources
+
+    target = Path("build", "native")
+    written = write_sources(ROOT / "src", target)  # a text that it cannot translate ends the build
     try:
         from Cython.Build import cythonize
 
-        return _hot_modules(cythonize)
+        return _hot_modules(cythonize, written, target)
     except Exception as error:
         print(f"pullback: modules not compiled, installing them as Python ({error})", file=sys.stderr)
         return []
@@ -142,13 +146,11 @@ def _own_target() -> str | None:
     return "arch=x86-64-v3" if has >= {"avx2", "fma", "bmi2", "f16c"} else None
 
 
-def _hot_modules(cythonize: Any) -> list[Any]:
+def _hot_modules(cythonize: Any, written: dict[str, Path], target: Path) -> list[Any]:
     """The extension modules made from Python sources, their C written to build/native."""
-    from tools.native_sources import TYPED, name_python_sources, write_sources
-
-    target = Path("build", "native")
-    written = write_sources(ROOT / "src", target)
     import numpy
+
+    from tools.native_sources import TYPED, name_python_sources
 
     made = []
     for typed in (True, False):

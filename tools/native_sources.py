@@ -105,6 +105,17 @@ _ACCESS_IMPORT = "; from pullback.native_access cimport " + (
 _OPERATION_IMPORT = _ACCESS_IMPORT + "; from pullback.modes.source_lines import source_line"
 
 
+_MISSED = (
+    re.compile(r"\bnew\(Tensor\)"),
+    re.compile(r"(?<![\w.)>])(?!self\b)[a-z]\w*\.(_requires_grad|_edge|_counter|_array)\b"),
+)
+"""What no line of a generated operation holds once it is translated."""
+
+
+class TranslationError(Exception):
+    """The Python text is not what the translation expects: compiled as it is, it would only be slower."""
+
+
 class NativeSource(NamedTuple):
     """The text of one module for Cython: what it implements, and what it declares to other modules ("" for nothing)."""
 
@@ -123,6 +134,7 @@ class _Translation:
         self.knows_process = False
         self.generated = ".generated." in module
         self.native: set[str] = set()
+        self.matched: set[re.Pattern[str]] = set()
 
     def run(self) -> NativeSource:
         for statement in self.tree.body:
@@ -136,8 +148,25 @@ class _Translation:
             self._access()
         if self.knows_process:
             self.lines = [_PROCESS_ACCESS.sub(r"(<Process?>process).\1", line) for line in self.lines]
+        self._refuse_missed()
         declares = any(line.startswith("cdef class") for line in self.declarations)
         return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
+
+    def _refuse_missed(self) -> None:
+        """Refuse a module in which a class, or an access of an operation, was not found where it should be."""
+        missing = [name for name, module in SHARED.items() if module == self.module and name not in self.native]
+        if missing:
+            raise TranslationError(f"{self.module} has no class {', '.join(missing)}, which SHARED names")
+        if not self.generated:
+            return
+        made = [re.compile(rf"\bnew_node\({name}\)") for name in sorted(self.native)]
+        for function in [item for item in self.tree.body if isinstance(item, ast.FunctionDef)]:
+            first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else function.body[0]
+            for number in range(first.lineno, (function.end_lineno or 0) + 1):
+                for pattern in (*_MISSED, *made):
+                    if found := pattern.search(self.lines[number - 1]):
+                        text = self.lines[number - 1].strip()
+                        raise TranslationError(f"{self.module}:{number}: {found[0]} was not translated: {text}")
 
     def _access(self) -> None:
         checked = _FIELD_ACCESS if self.module in CHECKING else ()
@@ -276,7 +305,9 @@ class _Translation:
         assert statement.end_lineno is not None
         for number in range(statement.body[0].lineno - 1, statement.end_lineno):
             for pattern, text in changes:
-                self.lines[number] = pattern.sub(text, self.lines[number])
+                self.lines[number], count = pattern.subn(text, self.lines[number])
+                if count:
+                    self.matched.add(pattern)
 
     def _replace_header(self, function: ast.FunctionDef, text: str) -> None:
         """Put `text` in the place of a function's signature, however many lines that has."""
@@ -308,16 +339,29 @@ def translate(module: str, text: str) -> NativeSource:
     return _Translation(module, text).run()
 
 
+def translate_all(sources: Path) -> dict[str, NativeSource]:
+    """The Cython source of every module of MODULES; TranslationError if a pattern matches in none of them any more."""
+    translations = {
+        module: _Translation(module, (sources / Path(*module.split("."))).with_suffix(".py").read_text("utf-8"))
+        for module in MODULES
+    }
+    made = {module: translation.run() for module, translation in translations.items()}
+    matched = {pattern for translation in translations.values() for pattern in translation.matched}
+    changes = (*_RULE_ACCESS, *_OPERATION_ACCESS, *_PLAIN_ACCESS, *_FIELD_ACCESS, (_STATE_ACCESS, ""))
+    for pattern, _ in changes:
+        if pattern not in matched:
+            raise TranslationError(f"nothing matches {pattern.pattern} any more: mend or delete it")
+    return made
+
+
 def write_sources(sources: Path, target: Path) -> dict[str, Path]:
     """Translate every module of MODULES from the tree `sources` into `target`; the file of each."""
     written: dict[str, Path] = {}
     access = target / "pullback" / ACCESS.name
     access.parent.mkdir(parents=True, exist_ok=True)
     _write(access, ACCESS.read_text(encoding="utf-8"))
-    for module in MODULES:
-        relative = Path(*module.split("."))
-        native = translate(module, (sources / relative).with_suffix(".py").read_text(encoding="utf-8"))
-        path = (target / relative).with_suffix(".pyx")
+    for module, native in translate_all(sources).items():
+        path = (target / Path(*module.split("."))).with_suffix(".pyx")
         path.parent.mkdir(parents=True, exist_ok=True)
         for folder in path.relative_to(target).parents:
             if folder != Path("."):

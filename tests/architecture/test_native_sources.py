@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tools.native_sources import MODULES, NativeSource, translate
+from tools import native_sources
+from tools.native_sources import MODULES, NativeSource, TranslationError, translate, translate_all
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -121,3 +123,36 @@ def test_shared_types_are_declared_to_other_modules() -> None:
     text = "class TensorBase:\n    _array: Any\n    _requires_grad: bool = False\n"
     expected = "cdef class TensorBase:\n    cdef public object _array\n    cdef public bint _requires_grad"
     assert translate("pullback.tensor.tensor_base", text) == NativeSource("cdef class TensorBase:\n\n\n", expected)
+
+
+OPERATION = """from pullback.recording.vocabulary import OperationNode, TensorBase
+
+class MulBackward0(OperationNode):
+    __slots__ = ("__dict__",)
+
+def mul(input: Tensor) -> Tensor:
+    node = new_node(MulBackward0)
+"""
+
+
+def test_a_node_that_is_made_otherwise_than_expected_is_refused() -> None:
+    with pytest.raises(TranslationError, match=r"pullback.generated.family:7: new_node\(MulBackward0\) was not"):
+        translate("pullback.generated.family", OPERATION)
+
+
+def test_an_access_that_no_pattern_translates_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_sources, "_STATE_ACCESS", re.compile("(no) such text()"))
+    with pytest.raises(TranslationError, match=r"family:7: input._edge was not translated: return input._edge"):
+        translate("pullback.generated.family", OPERATION.replace("node = new_node(MulBackward0)", "return input._edge"))
+
+
+def test_a_shared_class_that_is_gone_is_refused() -> None:
+    with pytest.raises(TranslationError, match=r"pullback.graph.node has no class Node"):
+        translate("pullback.graph.node", "class Knot:\n    x: int\n")
+
+
+def test_a_pattern_that_matches_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = (*native_sources._PLAIN_ACCESS, (re.compile(r"\._no_such_field\b"), ""))
+    monkeypatch.setattr(native_sources, "_PLAIN_ACCESS", stale)
+    with pytest.raises(TranslationError, match=r"nothing matches .*_no_such_field"):
+        translate_all(SOURCES)
