@@ -1,8 +1,8 @@
 """Checks that every module of pullback imports only from its own folder or from a lower layer.
 
-Also: only `backend`, `kernels`, `devices` and `compiling` import an array library, and nothing imports PyTorch. Imports
-under `if TYPE_CHECKING` are ignored. An import inside a function counts too, unless its line ends in `# lazy: reason`.
-Public parts (above autograd) may also import the package itself.
+Also: only `backend`, `checks`, `kernels`, `devices` and `compiling` import an array library, and nothing imports PyTorch.
+Imports under `if TYPE_CHECKING` are ignored. An import inside a function counts too, unless its line ends in
+`# lazy: reason`. Public parts (above autograd) may also import the package itself.
 Run as `python -m tools.check_layers [source folder]`.
 """
 
@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("native", "rules", "expressions"),
     ("backend",),
+    ("checks",),
     ("modes", "kernels"),
     ("devices",),
     ("tensor",),
@@ -81,7 +82,7 @@ SANCTIONED_CYCLES = {("tensor/tensor.py", "functions"), ("tensor/tensor.py", "cr
 """The one cycle of the design: methods call functions, functions build Tensors."""
 
 ARRAY_LIBRARIES = {"numpy", "cupy", "ml_dtypes", "scipy"}
-ARRAY_PARTS = {"backend", "kernels", "compiling", "devices"}
+ARRAY_PARTS = {"backend", "checks", "kernels", "compiling", "devices"}
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ VOCABULARIES: dict[str, str] = {
     "inspection/explanation.py _TEXTS": "the ways in which a gradient is cut off",
     "inspection/explanation.py _WORDS": "words in a line of the user's program",
     "kernels/scattering.py _REDUCERS": _REDUCE,
-    "kernels/scattering.py scatter_reduce": _REDUCE,
+    "checks/scattering.py scatter_reduce": _REDUCE,
     "nn/init.py _UNIT_GAINS": "values of the argument `nonlinearity`",
     "overrides/overriding_classes.py _TOLD_AS": _OPERATORS,
 }

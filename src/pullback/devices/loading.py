@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.checks import check_of, is_checked
 from pullback.devices.library import Library
 
 ON_HOST = {
@@ -34,6 +35,10 @@ _PLAIN_NAMES = ("pullback.kernels.overwriting",)
 _INDEXING = ("index", "index_put", "index_put_into", "index_back")
 _ARRAY_MODULES = ("pullback.backend.array_module", "pullback.backend.halves", "pullback.backend.blocks")
 """Modules of backend/ that are loaded per library, as those of kernels/ are."""
+
+
+def _ask_nothing(*args: Any, **options: Any) -> None:
+    """What is asked of the arguments of a kernel that has no check."""
 
 
 class Loader:
@@ -104,8 +109,11 @@ class Loader:
         if own is None or isinstance(reference, type) or reference.__module__ in _PLAIN_NAMES:
             return reference
 
+        check = check_of(reference) if is_checked(reference) else _ask_nothing
+
         @wraps(reference)
         def kernel(*args: Any, **options: Any) -> Any:
+            check(*args, **options)
             result = own(*args, **options)
             return reference(*args, **options) if result is NotImplemented else result
 

@@ -22,11 +22,13 @@ class PythonSources:
 
     def __init__(self, source: Path) -> None:
         self.modules: dict[str, Module] = {}
-        for folder in ("kernels", "formulas"):
+        for folder in ("kernels", "formulas", "checks"):
             for path in sorted((source / folder).glob("*.py")):
                 self.modules[f"pullback.{folder}.{path.stem}"] = read_module(path)
         self._public: dict[str, tuple[str, ast.FunctionDef]] = {}
         for name, module in self.modules.items():
+            if name.startswith("pullback.checks."):
+                continue
             for function in module.functions.values():
                 if not function.name.startswith("_"):
                     self._public.setdefault(function.name, (name, function))

@@ -251,11 +251,9 @@ class Reader:
     def _check(self, call: ast.Call, module: str, scope: dict[str, Any]) -> None:
         """A statement that raises for what is not compiled anyway: a check of the dtype, or a function of such checks."""
         name = call.func.id if isinstance(call.func, ast.Name) else ""
-        if name == "_refuse_kinds":
+        if name == "refuse_kinds":
             if "f" in self.expression(call.args[1], module, scope):
                 raise Unrenderable("the Python kernel refuses floating dtypes")
-            return
-        if name == "check_broadcastable":
             return
         found = self.sources.resolve(module, name)
         if found is None:
@@ -531,8 +529,6 @@ class Reader:
                 largest = _function("largest_like", self.real(values[0]))
                 return Operation("neg", (largest,)) if values[2] < 0 else largest
             return self.real(values[1])
-        if name == "_as_mask":
-            return values[1]
         if name == "checked_number":
             if _kind(values[0]) == NUMBER and self.way.decide(Operation("float32_overflow", (values[0],), CONDITION)):
                 raise Unrenderable("a number that float32 cannot hold")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import int64, is_float_or_complex, scalar_type_name
+from pullback.checks.matrices import require_square
 from pullback.facts import declare
 from pullback.functions.matrix_products import matmul
 from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
-from pullback.kernels.matrix_checks import _require_square
 from pullback.kernels.matrix_functions import check_inverse, check_logdet
 from pullback.modes.interception import interceptable, structured, taken_whole
 from pullback.tensor.return_types import named_results
@@ -139,7 +139,7 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     """
     if not isinstance(n, int):
         raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
-    _require_square("linalg.matrix_power", A._array)
+    require_square("linalg.matrix_power", A._array)
     result = _power(A, n)
     return result if out is None else write_out("linalg_matrix_power", out, result)
 

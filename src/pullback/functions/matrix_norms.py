@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pullback.generated as G
+from pullback.checks.matrices import require_floating, require_matrix, require_square
 from pullback.facts import declare
 from pullback.functions.decompositions import linalg_svdvals
 from pullback.graph.in_place import write_out
-from pullback.kernels.matrix_checks import _require_floating, _require_matrix, _require_square
 from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.tensor.tensor import Tensor, wrap_dim
@@ -54,8 +54,8 @@ def linalg_matrix_norm(
     """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
-    _require_matrix("linalg.matrix_norm", A._array)
-    _require_floating("linalg.matrix_norm", A._array)
+    require_matrix("linalg.matrix_norm", A._array)
+    require_floating("linalg.matrix_norm", A._array)
     order = _matrix_order(ord)
     first, second = _matrix_dims(A, dim)
     if order == "fro":
@@ -184,7 +184,7 @@ def _condition(A: Tensor, order: Any) -> Tensor:
         largest, smallest = G.slice_view(values, last, 0, 1, 1), G.slice_view(values, last, size - 1, size, 1)
         quotient = G.div(largest, smallest) if order > 0 else G.div(smallest, largest)
         return G.squeeze_dim(quotient, last)
-    _require_square(f"linalg.cond(ord={order if isinstance(order, str) else _short(order)})", A._array)
+    require_square(f"linalg.cond(ord={order if isinstance(order, str) else _short(order)})", A._array)
     if order == "nuc":
         from pullback.functions.matrix_functions import linalg_inv
 

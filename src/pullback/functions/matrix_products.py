@@ -7,13 +7,13 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.checks.matrices import require_floating
 from pullback.errors import not_a_tensor
 from pullback.facts import declare
 from pullback.functions import unfused
 from pullback.graph.fused_node import records_steps
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
-from pullback.kernels.matrix_checks import _require_floating
 from pullback.modes.interception import taken_whole
 from pullback.modes.switches import process, switches
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_foreign
@@ -352,7 +352,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None, axis:
     tensor([3., 3.])
     """
     dim = dim if axis is None else axis
-    _require_floating("linalg.vecdot", x._array)
+    require_floating("linalg.vecdot", x._array)
     if x._array.dtype != y._array.dtype:
         raise RuntimeError(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.dtype import default_float, is_float_or_complex, scalar_type_name, widen_half
+from pullback.backend.dtype import default_float, is_float_or_complex, widen_half
 from pullback.backend.halves import cast_half
 from pullback.native import by_device, native
 from pullback.typing import Array, Dims, DType
@@ -171,41 +171,3 @@ def _sum_in_blocks(input: Array, axis: int) -> Array:
     if whole < count:
         total = total + add_up(input[(*lead, slice(whole, None))], axis, True)
     return total
-
-
-def require_elements(name: str, input: Array, dim: Dims) -> None:
-    """Refuse to reduce nothing to something that has no neutral element."""
-    if input.size:
-        return
-    if dim is None or dim == ():
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-            "Specify the reduction dim with the 'dim' argument."
-        )
-    for axis in dim:
-        if input.ndim and input.shape[axis] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
-
-
-def refuse_complex(name: str, input: Array) -> None:
-    """Refuse numbers that have no order."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
-
-
-def refuse_unordered(name: str, input: Array) -> None:
-    """Refuse bools and complex numbers."""
-    if input.dtype.kind in "bc":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
-
-
-def require_real_floating(name: str, input: Array) -> None:
-    """Refuse integers and complex numbers where PyTorch has no kernel for them."""
-    refuse_complex(name, input)
-    require_floating(name, input)
-
-
-def require_floating(name: str, input: Array) -> None:
-    """Refuse integers where PyTorch has no kernel for them."""
-    if not is_float_or_complex(input.dtype):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")

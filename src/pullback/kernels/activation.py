@@ -8,9 +8,11 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import FLOAT32, cast_half
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.creation import checked_number
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.special import erf
 from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import native
@@ -24,10 +26,9 @@ _LARGE = 8192
 
 
 @native
+@checked
 def relu(input: Array) -> Array:
     """Positive elements as they are, zero for the rest."""
-    if input.dtype.kind in "bc":
-        raise _unsupported_by_relu(input)
     if input.size > _LARGE and input.dtype.kind == "f":
         return np.clip(input, 0, np.inf)
     return np.maximum(input, 0)
@@ -49,33 +50,33 @@ def sigmoid(input: Array) -> Array:
 
 @native
 @_in_float32
+@checked
 def logsigmoid(input: Array) -> Array:
     """Compute log(sigmoid(input)) without overflow."""
-    _refuse_kinds(input, "biuc", "log_sigmoid_cpu")
     return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
 
 
 @native
 @_in_float32
+@checked
 def silu(input: Array) -> Array:
     """Compute input * sigmoid(input)."""
-    _refuse_kinds(input, "biu", "silu_cpu")
     return input / (1 + np.exp(-input))
 
 
 @native
 @_in_float32
+@checked
 def mish(input: Array) -> Array:
     """Compute input * tanh(softplus(input))."""
-    _refuse_kinds(input, "biuc", "mish_cpu")
     return input * np.tanh(np.log1p(np.exp(input)))
 
 
 @native
 @_in_float32
+@checked
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """Multiply by the normal distribution function, exact or in its "tanh" approximation."""
-    _refuse_kinds(input, "biuc", "GeluKernelImpl")
     if approximate == "none":
         return 0.5 * input * (1 + erf(input * _SQRT_HALF))
     if approximate == "tanh":
@@ -86,9 +87,9 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
 
 @native
 @_in_float32
+@checked
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
     """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
-    _refuse_kinds(input, "biuc", "softplus_cpu")
     scaled = input * beta
     return _select(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
@@ -97,7 +98,7 @@ def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
 @_in_float32
 def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Move towards zero by `lambd`, not beyond."""
-    _refuse_kinds(input, "biuc", "softshrink_check")
+    refuse_kinds(input, "biuc", "softshrink_check")
     if lambd < 0:  # type: ignore[operator]
         raise RuntimeError(
             f"lambda must be in range [0, {np.finfo(input.dtype).max:g}] for input dtype {scalar_type_name(input.dtype)}, "
@@ -109,42 +110,40 @@ def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
 
 
 @native
+@checked
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> Array:
     """Zero where the magnitude does not exceed `lambd`."""
-    _refuse_kinds(input, "biuc", "hardshrink_cpu")
     return _select(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
 
 
 @native
+@checked
 def hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Array:
     """Clamp to [min_val, max_val]."""
-    _refuse_kinds(input, "bc", "hardtanh")
-    if input.dtype.kind == "u" and (min_val < 0 or max_val < 0):  # type: ignore[operator]
-        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return np.minimum(np.maximum(input, input.dtype.type(min_val)), input.dtype.type(max_val))
 
 
 @native
 @_in_float32
+@checked
 def hardsigmoid(input: Array) -> Array:
     """Compute clamp(input + 3, 0, 6) / 6."""
-    _refuse_kinds(input, "biuc", "hardsigmoid_cpu")
     return np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 @native
 @_in_float32
+@checked
 def hardswish(input: Array) -> Array:
     """Compute input * clamp(input + 3, 0, 6) / 6."""
-    _refuse_kinds(input, "biuc", "hardswish_cpu")
     return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 @native
 @_in_float32
+@checked
 def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     """Positive elements times `scale`; below zero `scale * alpha * (exp(input_scale * input) - 1)`."""
-    _refuse_kinds(input, "biuc", "elu_cpu")
     return _select(input <= 0, _through_float64(np.expm1, input * input_scale) * (alpha * scale), input * scale)
 
 
@@ -158,33 +157,33 @@ def celu(input: Array, alpha: Scalar = 1.0) -> Array:
 
 @native
 @_in_float32
+@checked
 def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Array:
     """Positive elements as they are, the rest times `negative_slope`."""
-    _refuse_kinds(input, "biuc", "leaky_relu_cpu")
     if 0 < negative_slope <= 1:  # type: ignore[operator]
         return np.maximum(input, input * negative_slope)
     return _select(input > 0, input, input * negative_slope)
 
 
 @native
+@checked
 def prelu_kernel(input: Array, weight: Array) -> Array:
     """Positive elements as they are, the rest times `weight`."""
-    _refuse_kinds(input, "biuc", "prelu_cpu")
     return _select(input > 0, input, weight * input)
 
 
 @native
+@checked
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
     """Multiply by the slopes drawn for the elements, which are 1 for positive ones."""
-    _refuse_kinds(input, "biuc", "leaky_relu_cpu")
     return input * noise
 
 
 @native
 @_in_float32
+@checked
 def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
     """Elements above `threshold` as they are, `value` for the rest."""
-    _refuse_kinds(input, "bc", "threshold_cpu")
     if input.dtype.kind in "iu":
         return _select(input <= checked_number(threshold, input.dtype), checked_number(value, input.dtype), input)
     return _select(input <= threshold, input.dtype.type(value), input)
@@ -193,7 +192,7 @@ def threshold(input: Array, threshold: Scalar, value: Scalar) -> Array:
 @_in_float32
 def glu(input: Array, dim: Dim = -1) -> Array:
     """Multiply the first half along `dim` by the sigmoid of the second."""
-    _refuse_kinds(input, "biuc", "glu_cpu")
+    refuse_kinds(input, "biuc", "glu_cpu")
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     size = input.shape[dim]
@@ -202,9 +201,3 @@ def glu(input: Array, dim: Dim = -1) -> Array:
     before = (slice(None),) * dim
     first, second = input[(*before, slice(size // 2))], input[(*before, slice(size // 2, None))]
     return first / (1 + np.exp(-second))
-
-
-def _unsupported_by_relu(input: Array) -> Exception:
-    if input.dtype.kind == "b":
-        return RuntimeError("Boolean inputs not supported for relu")
-    return NotImplementedError("clamp is not supported for complex types")

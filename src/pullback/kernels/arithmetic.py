@@ -10,8 +10,10 @@ import numpy as np
 
 from pullback.backend.array_module import inverse_order
 from pullback.backend.halves import cast_half
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.creation import checked_number
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds, _with_number
+from pullback.kernels.dtype_support import _in_float32, _with_number
 from pullback.native import by_device, by_element, native
 from pullback.typing import Array, Scalar
 
@@ -118,7 +120,7 @@ def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Arra
     """Divide and round towards zero ("trunc") or down ("floor")."""
     if rounding_mode == "floor":
         return floor_divide(input, other)
-    _refuse_kinds(input, "bc", "div_trunc_cpu")
+    refuse_kinds(input, "bc", "div_trunc_cpu")
     if input.dtype.kind in "iu":
         return _truncated_quotient(input, other)
     if input.dtype.itemsize == 2:
@@ -127,9 +129,9 @@ def div_rounded(input: Array, other: Array | Scalar, rounding_mode: str) -> Arra
 
 
 @native
+@checked
 def floor_divide(input: Array, other: Array | Scalar) -> Array:
     """Divide and round down."""
-    _refuse_kinds(input, "bc", "div_floor_cpu")
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
     if input.dtype.itemsize == 2 and input.dtype.kind in "fV":
@@ -138,9 +140,9 @@ def floor_divide(input: Array, other: Array | Scalar) -> Array:
 
 
 @native
+@checked
 def remainder(input: Array, other: Array) -> Array:
     """The remainder of a division rounded down: it has the sign of `other`; zero has that of `input`."""
-    _refuse_kinds(input, "bc", "remainder_cpu")
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
         return np.remainder(input, other)
@@ -155,9 +157,9 @@ def remainder_scalar(input: Array, other: Array | Scalar) -> Array:
 
 
 @native
+@checked
 def fmod(input: Array, other: Array) -> Array:
     """The remainder of a division rounded towards zero: it has the sign of `input`."""
-    _refuse_kinds(input, "bc", "fmod_cpu")
     if input.dtype.kind in "iu":
         _refuse_zero(input, other)
     return np.fmod(input, other)
@@ -196,22 +198,18 @@ def reciprocal(input: Array) -> Array:
 
 @native
 @_in_float32
+@checked
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
     """Add `value * tensor1 * tensor2` to `input`."""
-    _refuse_kinds(input, "b", "addcmul_cpu_out")
     product = tensor1 * tensor2
     return input + (product if value == 1 else product * checked_number(value, input.dtype))
 
 
 @native
 @_in_float32
+@checked
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Array:
     """Add `value * tensor1 / tensor2` to `input`."""
-    if input.dtype.kind in "biu":
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported: convert an operand to a floating-point dtype, or "
-            "write (input + value * trunc(tensor1 / tensor2)).to(input.dtype) for the truncating form."
-        )
     quotient = (tensor1 if value == 1 else tensor1 * checked_number(value, input.dtype)) / tensor2
     return input + quotient
 
@@ -219,14 +217,14 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
 @by_element
 def gcd(input: Array, other: Array) -> Array:
     """The greatest common divisor of integers."""
-    _refuse_kinds(input, "bfcV", "gcd_cpu")
+    refuse_kinds(input, "bfcV", "gcd_cpu")
     return np.gcd(input, other)
 
 
 @by_element
 def lcm(input: Array, other: Array) -> Array:
     """The least common multiple of integers, never negative."""
-    _refuse_kinds(input, "bfcV", "lcm_cpu")
+    refuse_kinds(input, "bfcV", "lcm_cpu")
     return np.abs(np.lcm(input, other))
 
 

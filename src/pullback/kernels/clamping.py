@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import number_as
+from pullback.checks import checked
 from pullback.kernels.creation import checked_number
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.kernels.dtype_support import _in_float32
 from pullback.native import native
 from pullback.typing import Array, Scalar
 
@@ -74,48 +75,38 @@ def keep_where(condition: Array, grad: Array) -> Array:
     return drop_where(~condition, grad)
 
 
-def _no_order(function: str) -> RuntimeError:
-    return RuntimeError(f"{function} not implemented for complex tensors.")
-
-
 @native
+@checked
 def maximum(input: Array, other: Array) -> Array:
     """The greater of two elements; nan if one is."""
-    if input.dtype.kind == "c":
-        raise _no_order("maximum")
     return np.maximum(input, other)
 
 
 @native
+@checked
 def minimum(input: Array, other: Array) -> Array:
     """The smaller of two elements; nan if one is."""
-    if input.dtype.kind == "c":
-        raise _no_order("minimum")
     return np.minimum(input, other)
 
 
 @native
+@checked
 def fmax(input: Array, other: Array) -> Array:
     """The greater of two elements; a nan gives way to a number."""
-    if input.dtype.kind == "c":
-        raise _no_order("fmax")
     return np.fmax(input, other)
 
 
 @native
+@checked
 def fmin(input: Array, other: Array) -> Array:
     """The smaller of two elements; a nan gives way to a number."""
-    if input.dtype.kind == "c":
-        raise _no_order("fmin")
     return np.fmin(input, other)
 
 
 @native
+@checked
 def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Array:
     """Elements between two numbers; `max` where `min` is greater."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
-    _refuse_kinds(input, "b", "clamp")
     low = None if min is None else number_as(min, input.dtype)
     high = None if max is None else number_as(max, input.dtype)
     if input.dtype.kind == "f":
@@ -125,12 +116,9 @@ def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) ->
 
 
 @native
+@checked
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """Elements between two bounds of their own; `max` where `min` is greater."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
-    if min is not None and max is not None:
-        _refuse_kinds(input, "b", "clamp_cpu")
     raised = input if min is None else np.maximum(input, min)
     return raised if max is None else np.minimum(raised, max)
 
@@ -161,18 +149,18 @@ def clamp_max_tensor(input: Array, max: Array) -> Array:
 
 @native
 @_in_float32
+@checked
 def lerp(input: Array, end: Array, weight: Array) -> Array:
     """Interpolate linearly from `input` to `end`."""
-    _refuse_kinds(input, "biu", "lerp_kernel_tensor")
     step = end - input
     return np.where(np.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
 
 
 @native
 @_in_float32
+@checked
 def lerp_scalar(input: Array, end: Array, weight: Scalar) -> Array:
     """As lerp, by a number."""
-    _refuse_kinds(input, "biu", "lerp_kernel_scalar")
     if isinstance(weight, complex):
         weight = checked_number(weight, input.dtype)
     step = end - input

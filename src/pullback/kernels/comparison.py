@@ -9,7 +9,7 @@ import numpy as np
 from pullback.backend.array_module import parts
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import FLOAT32, cast_half
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks.dtypes import refuse_kinds
 from pullback.native import by_device, by_element
 from pullback.typing import Array, Scalar
 
@@ -42,28 +42,28 @@ def ne(input: Array, other: Array | Scalar) -> Array:
 @by_element
 def lt(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are smaller."""
-    _refuse_kinds(input, "c", "lt_cpu")
+    refuse_kinds(input, "c", "lt_cpu")
     return _compared(np.less, input, other)
 
 
 @by_element
 def le(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are smaller or equal."""
-    _refuse_kinds(input, "c", "le_cpu")
+    refuse_kinds(input, "c", "le_cpu")
     return _compared(np.less_equal, input, other)
 
 
 @by_element
 def gt(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are greater."""
-    _refuse_kinds(input, "c", "gt_cpu")
+    refuse_kinds(input, "c", "gt_cpu")
     return _compared(np.greater, input, other)
 
 
 @by_element
 def ge(input: Array, other: Array | Scalar) -> Array:
     """Whether elements of `input` are greater or equal."""
-    _refuse_kinds(input, "c", "ge_cpu")
+    refuse_kinds(input, "c", "ge_cpu")
     return _compared(np.greater_equal, input, other)
 
 

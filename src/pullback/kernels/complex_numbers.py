@@ -6,16 +6,16 @@ import numpy as np
 
 from pullback.backend.array_module import parts
 from pullback.backend.dtype import complex_of, scalar_type_name
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
 from pullback.kernels.rounding import sign
 from pullback.native import by_device, by_element, native
 from pullback.typing import Array
 
 
 @native
+@checked
 def abs(input: Array) -> Array:
     """The magnitude; real for a complex number."""
-    _refuse_kinds(input, "b", "abs_cpu")
     return np.abs(input)
 
 

@@ -8,16 +8,10 @@ import numpy as np
 
 from pullback.backend.dtype import complex_of, real_of
 from pullback.backend.logical_array import has_values
+from pullback.checks import checked
+from pullback.checks.matrices import refuse_half, require_square
 from pullback.errors import LinAlgError
-from pullback.kernels.matrix_checks import (
-    _as_info,
-    _by_columns,
-    _raise_for_info,
-    _refuse_half,
-    _require_floating,
-    _require_matrix,
-    _require_square,
-)
+from pullback.kernels.matrix_checks import _as_info, _by_columns, _raise_for_info
 from pullback.native import by_device, native
 from pullback.typing import Array
 
@@ -28,10 +22,9 @@ _NOT_POSITIVE = (
 
 
 @by_device
+@checked
 def linalg_cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """L of A = L L^H (or its adjoint), and the order of the first minor that is not positive, 0 if all are."""
-    _require_square("linalg.cholesky", A)
-    _require_floating("linalg.cholesky", A)
     L, info = _cholesky(A, upper)
     if check_errors:
         _raise_for_info("linalg.cholesky_ex", info, _NOT_POSITIVE)
@@ -39,9 +32,9 @@ def linalg_cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = Fa
 
 
 @by_device
+@checked
 def cholesky(input: Array, upper: bool = False) -> Array:
     """As linalg.cholesky, under the older name."""
-    _require_square("cholesky", input)
     L, info = _cholesky(input, upper)
     _raise_for_info("cholesky", info, _NOT_POSITIVE)
     return L
@@ -55,7 +48,7 @@ def check_cholesky(info: Array) -> None:
 
 @native
 def _cholesky(A: Array, upper: bool) -> tuple[Array, Array]:
-    _refuse_half(A, "cholesky_cpu")
+    refuse_half(A, "cholesky_cpu")
     # NumPy reads the lower triangle; the upper factor belongs to the upper triangle.
     lower = A.swapaxes(-1, -2).conj() if upper else A
     try:
@@ -85,14 +78,9 @@ def _cholesky_by_columns(A: Array) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """Q with orthonormal columns and R upper triangular of A = QR; Q is empty in mode "r"."""
-    if mode not in ("reduced", "r", "complete"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
-                           "'complete'")  # fmt: skip
-    _require_matrix("linalg.qr", A)
-    _require_floating("linalg.qr", A)
-    _refuse_half(A, "geqrf_cpu")
     if A.size == 0:
         return _empty_qr(A, mode)
     if mode == "r":
@@ -114,11 +102,9 @@ def _empty_qr(A: Array, mode: str) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as reflectors: R above the diagonal, the reflectors below it, and their factors."""
-    if input.ndim < 2:
-        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    _refuse_half(input, "geqrf_cpu")
     if input.size == 0:
         return input.copy(), np.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
     reflectors, tau = np.linalg.qr(input, "raw")
@@ -126,13 +112,9 @@ def geqrf(input: Array) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """U, S and Vh of A = U diag(S) Vh, the singular values in descending order."""
-    if driver is not None:
-        raise RuntimeError(
-            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
-        )
-    _check_svd(A)
     try:
         U, S, Vh = np.linalg.svd(A, full_matrices)
     except np.linalg.LinAlgError:
@@ -141,19 +123,13 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 
 
 @by_device
+@checked
 def singular_values(A: Array) -> Array:
     """The singular values alone, in descending order."""
-    _check_svd(A)
     try:
         return np.linalg.svd(A, compute_uv=False)
     except np.linalg.LinAlgError:
         raise _svd_failed(A) from None
-
-
-def _check_svd(A: Array) -> None:
-    _require_matrix("linalg.svd", A)
-    _require_floating("linalg.svd", A)
-    _refuse_half(A, "linalg_svd_cpu")
 
 
 def _svd_failed(A: Array) -> LinAlgError:
@@ -170,12 +146,12 @@ def _svd_failed(A: Array) -> LinAlgError:
 
 
 @by_device
+@checked
 def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and the eigenvectors of Hermitian matrices, of which one triangle is read."""
-    _require_square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    _refuse_half(A, "linalg_eigh_cpu")
+    refuse_half(A, "linalg_eigh_cpu")
     try:
         L, V = np.linalg.eigh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
@@ -184,12 +160,12 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices alone, ascending."""
-    _require_square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    _refuse_half(A, "linalg_eigh_cpu")
+    refuse_half(A, "linalg_eigh_cpu")
     try:
         return np.linalg.eigvalsh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
@@ -218,12 +194,12 @@ def eigenvalues(A: Array) -> Array:
 
 
 def _check_eig(function: str, A: Array) -> None:
-    _require_square(function, A)
+    require_square(function, A)
     if A.dtype.kind in "biu":
         from pullback.backend.dtype import scalar_type_name
 
         raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type_name(A.dtype)}")
-    _refuse_half(A, "linalg_eig_out_cpu")
+    refuse_half(A, "linalg_eig_out_cpu")
 
 
 def depends_on_phase(diagonal: Array) -> bool:

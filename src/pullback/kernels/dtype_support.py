@@ -8,17 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import FLOAT32, cast_half
 from pullback.typing import Array
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
-
-
-def _refuse_kinds(input: Array, kinds: str, function: str) -> None:
-    """Raise for an input whose dtype is of one of NumPy's `kinds` ("b" bool, "i" and "u" integers, "f", "c")."""
-    if input.dtype.kind in kinds:
-        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(input.dtype)}'")
 
 
 def _with_number(function: Callable[[Any, Any], Any], input: Array, other: Any) -> Any:

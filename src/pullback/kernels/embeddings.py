@@ -6,6 +6,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.sparse_array import SparseArray
+from pullback.checks import checked
 from pullback.kernels.accumulation import widened
 from pullback.kernels.positions import without_repetition
 from pullback.native import by_device, native
@@ -16,12 +17,11 @@ _ROUNDS = 16
 
 
 @native
+@checked
 def embedding(
     weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Array:
     """The rows of `weight` at `indices`."""
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
     check_rows("embedding", weight, indices)
     return np.take(weight, indices, 0)
 

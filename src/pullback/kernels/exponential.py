@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_kinds
+from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import by_device, by_element, native
 from pullback.typing import Array, Scalar
@@ -20,7 +22,7 @@ def pow(input: Array, exponent: Array) -> Array:
     """Raise to powers given by a tensor."""
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
-    _refuse_kinds(input, "b", "pow")
+    refuse_kinds(input, "b", "pow")
     return np.power(input, exponent)
 
 
@@ -52,7 +54,7 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
     """Raise a number to powers given by a tensor; the result is row-major, as PyTorch's."""
     if exponent.dtype.kind in "iu":
         return _integer_power(input, np.ascontiguousarray(exponent))
-    _refuse_kinds(exponent, "b", "pow")
+    refuse_kinds(exponent, "b", "pow")
     return np.power(input, exponent, order="C")
 
 
@@ -106,16 +108,16 @@ def log1p(input: Array) -> Array:
 
 
 @native
+@checked
 def logaddexp(input: Array, other: Array) -> Array:
     """Compute log(exp(input) + exp(other)) without overflow."""
-    _refuse_kinds(input, "biu", "logaddexp_cpu")
     return _complex_logaddexp(input, other) if input.dtype.kind == "c" else np.logaddexp(input, other)
 
 
 @by_element
 def logaddexp2(input: Array, other: Array) -> Array:
     """Compute log2(2**input + 2**other) without overflow."""
-    _refuse_kinds(input, "biuc", "logaddexp2_cpu")
+    refuse_kinds(input, "biuc", "logaddexp2_cpu")
     return np.logaddexp2(input, other)
 
 

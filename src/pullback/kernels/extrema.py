@@ -9,15 +9,9 @@ import numpy as np
 from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import is_float_or_complex
 from pullback.backend.halves import rounded
-from pullback.kernels.accumulation import (
-    add_up,
-    contiguous,
-    largest_along,
-    reduced_axes,
-    refuse_complex,
-    require_elements,
-    widened,
-)
+from pullback.checks import checked
+from pullback.checks.shapes import require_elements
+from pullback.kernels.accumulation import add_up, contiguous, largest_along, reduced_axes, widened
 from pullback.native import native
 from pullback.typing import Array, Dim, Dims
 
@@ -26,18 +20,16 @@ _MINIMUM: Any = np.minimum
 
 
 @native
+@checked
 def max_all(input: Array) -> Array:
     """The largest element."""
-    require_elements("max", input, None)
-    refuse_complex("max_all", input)
     return _MAXIMUM.reduce(input, axis=None)
 
 
 @native
+@checked
 def min_all(input: Array) -> Array:
     """The smallest element."""
-    require_elements("min", input, None)
-    refuse_complex("min_all", input)
     return _MINIMUM.reduce(input, axis=None)
 
 
@@ -80,10 +72,9 @@ def _first(function: Any, input: Array, axis: int | None) -> Any:
 
 
 @native
+@checked
 def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`, or over everything."""
-    require_elements("amax", input, dim)
-    refuse_complex("max_values_cpu", input)
     axes = reduced_axes(input, dim)
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
         return rounded(amax(widened(input), axes, keepdim), input.dtype)
@@ -94,25 +85,19 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
 
 
 @native
+@checked
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`, or over everything."""
-    require_elements("amin", input, dim)
-    refuse_complex("min_values_cpu", input)
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
         return rounded(amin(widened(input), reduced_axes(input, dim), keepdim), input.dtype)
     return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))
 
 
 @native
+@checked
 def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element over `dim`, or over everything."""
     axes = None if dim is None else (dim,)
-    if input.size == 0 and dim is None:
-        raise RuntimeError(
-            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-        )
-    require_elements("aminmax", input, axes)
-    refuse_complex("aminmax_cpu", input)
     where = reduced_axes(input, axes)
     return np.min(input, axis=where, keepdims=keepdim), np.max(input, axis=where, keepdims=keepdim)
 

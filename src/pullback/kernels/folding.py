@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
 from pullback.kernels.windows import add_windows, pad_with, window_counts, window_view
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 
 @native
+@checked
 def im2col(input: Array, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Array:
     """The windows of (N, C, H, W) or (C, H, W) as columns: (N, C * kernel, windows)."""
-    _refuse_kinds(input, "iu", "im2col_out_cpu")
     counts = window_counts(input.shape[-2:], kernel_size, stride, padding, dilation)
     windows = window_view(pad_with(input, padding), kernel_size, stride, dilation, counts)
     return windows.reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel_size), math.prod(counts))

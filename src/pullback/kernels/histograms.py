@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
 from pullback.native import by_device
 from pullback.typing import Array
 
 
 @by_device
+@checked
 def histogramdd(
     points: Array, bins: Sequence[Any], limits: Sequence[float] | None, weights: Array | None, density: bool
 ) -> tuple[Array, list[Array]]:
@@ -20,12 +21,6 @@ def histogramdd(
 
     `bins` holds, for each dimension, a number of equal intervals or the edges; the last interval includes its end.
     """
-    _check_dtypes(points, bins)
-    if len(bins) != points.shape[1]:
-        raise RuntimeError(
-            "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
-            f"{len(bins)} numbers of bins for points of {points.shape[1]} coordinates"
-        )
     dtype = points.dtype
     if dtype.itemsize == 2:
         points, bins = points.astype(np.float32), [given.astype(np.float32) for given in bins]
@@ -46,24 +41,6 @@ def histogramdd(
         for d, edge in enumerate(edges):
             hist = hist / np.diff(edge).reshape([-1 if k == d else 1 for k in range(len(shape))])
     return hist.astype(dtype), [edge.astype(dtype) for edge in edges]
-
-
-def _check_dtypes(points: Array, bins: Sequence[Any]) -> None:
-    edges = {d: given for d, given in enumerate(bins) if isinstance(given, np.ndarray)}
-    for d, given in edges.items():
-        if given.size == 0:
-            raise RuntimeError(
-                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
-                f"for dimension {d}"
-            )
-        if given.dtype != points.dtype:
-            raise RuntimeError(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                f"{points.dtype} and bins for dimension {d} with dtype {given.dtype}"
-            )
-    # PyTorch finds places among given edges in every floating-point dtype, and edges of its own in two.
-    is_refused = points.dtype.itemsize == 2 and not edges
-    _refuse_kinds(points, "biucfV" if is_refused else "biuc", "histogram_cpu" if edges else "histogramdd")
 
 
 def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -> Array:
@@ -100,9 +77,9 @@ def unravel(positions: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 
 @by_device
+@checked
 def xor_bits(input: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     """The exclusive or of the bits of the elements, floating-point ones as double, integers as 64-bit numbers."""
-    _refuse_kinds(input, "c", "xor_sum_cpu")
     wide = input.astype(np.float64) if input.dtype.kind in "fV" else input.astype(np.int64)
     if not input.ndim:
         return wide.view(np.uint64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
 from pullback.kernels.resampling import resample
 from pullback.native import by_device
 from pullback.typing import Array, Shape
@@ -17,9 +17,9 @@ def adaptive_avg_pool2d(input: Array, output_size: Shape) -> Array:
 
 
 @by_device
+@checked
 def adaptive_avg_pool3d(input: Array, output_size: Shape) -> Array:
     """Average over the last three dimensions down (or up) to given sizes."""
-    _refuse_kinds(input, "biuc", "adaptive_avg_pool3d_cpu")
     return resample(input, output_size, "area", False, None)
 
 

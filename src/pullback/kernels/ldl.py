@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from pullback.backend import lapack
-from pullback.kernels.matrix_checks import (
-    _by_columns,
-    _raise_for_info,
-    _refuse_half,
-    _require_floating,
-    _require_square,
-)
+from pullback.checks import checked
+from pullback.kernels.matrix_checks import _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device
 from pullback.typing import Array
@@ -29,13 +24,11 @@ def _scipy() -> Any:
 
 
 @by_device
+@checked
 def linalg_ldl_factor_ex(
     A: Array, *, hermitian: bool = False, check_errors: bool = False
 ) -> tuple[Array, Array, Array]:
     """The factors in one matrix, the pivots as LAPACK gives them, and the position of a zero in D."""
-    _require_square("torch.linalg.ldl_factor_ex", A)
-    _require_floating("torch.linalg.ldl_factor_ex", A)
-    _refuse_half(A, "ldl_factor_kernel_cpu")
     size, count = A.shape[-1], math.prod(A.shape[:-2])
     factors, pivots, infos = _factorize_each(A.reshape(count, size, size), hermitian)
     info = infos.reshape(A.shape[:-2])
@@ -60,18 +53,9 @@ def _factorize_each(matrices: Array, hermitian: bool) -> tuple[Array, Array, Arr
 
 
 @by_device
+@checked
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
     """X of AX = B from the LDL factorization of A."""
-    _require_square("torch.linalg.ldl_solve", LD, "LD")
-    if B.ndim < 2:
-        raise RuntimeError(
-            f"torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead"
-        )
-    if B.shape[-2] != LD.shape[-1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is {LD.shape[-1]} by {LD.shape[-1]} but "
-            f"each b matrix is {B.shape[-2]} by {B.shape[-1]}"
-        )
     batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     size, count = LD.shape[-1], math.prod(batch)
     factors = np.broadcast_to(LD, (*batch, size, size)).reshape(count, size, size)

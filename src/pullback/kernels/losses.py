@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
-from pullback.backend.dtype import scalar_type_name
+from pullback.checks import checked
 from pullback.kernels.accumulation import accurate_sum, widened
-from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.native import by_device, native
 from pullback.typing import Array
 
@@ -29,9 +28,9 @@ def loss_weight(grad: Array, count: int, reduction: int) -> Array:
 
 
 @native
+@checked
 def mse_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """The squared distance."""
-    _refuse_kinds(input, "biuc", "mse_cpu")
     distance = np.asarray(widened(input) - widened(target))
     return cast_array(reduce_loss(np.multiply(distance, distance, out=distance), reduction), input.dtype)
 
@@ -47,9 +46,9 @@ def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> A
 
 
 @native
+@checked
 def smooth_l1_loss(input: Array, target: Array, reduction: int = 1, beta: float = 1.0) -> Array:
     """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
-    _refuse_kinds(input, "biuc", "smooth_l1_cpu")
     values = _rounded_distance(input, target, beta)
     values /= beta
     return cast_array(reduce_loss(values, reduction), input.dtype)
@@ -83,9 +82,9 @@ def clamped_distance_grad(
 
 
 @native
+@checked
 def huber_loss(input: Array, target: Array, reduction: int = 1, delta: float = 1.0) -> Array:
     """As smooth_l1_loss, times `delta`."""
-    _refuse_kinds(input, "biuc", "huber_cpu")
     return cast_array(reduce_loss(_rounded_distance(input, target, delta), reduction), input.dtype)
 
 
@@ -96,14 +95,9 @@ def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
 
 
 @native
+@checked
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None = None, reduction: int = 1) -> Array:
     """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
-    if target.dtype != input.dtype:
-        raise RuntimeError(
-            f"Found dtype {scalar_type_name(target.dtype)} but expected {scalar_type_name(input.dtype)}: the target must "
-            "have the dtype of the input"
-        )
-    _refuse_kinds(input, "biuc", "binary_cross_entropy")
     if input.size and is_at_hand(input) and not (np.all(input >= 0) and np.all(input <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     probability, wanted = widened(input), widened(target)

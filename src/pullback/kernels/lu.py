@@ -8,15 +8,9 @@ import numpy as np
 
 from pullback.backend import lapack
 from pullback.backend.array_module import is_at_hand
-from pullback.kernels.matrix_checks import (
-    _broadcast_batches,
-    _by_columns,
-    _raise_for_info,
-    _refuse_half,
-    _require_fitting,
-    _require_same_dtype,
-    _require_square,
-)
+from pullback.checks import checked
+from pullback.checks.matrices import require_fitting, require_same_dtype, require_square
+from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
@@ -89,18 +83,10 @@ def _permutation(pivots: Array, rows: int) -> Array:
     return order.reshape(*batch, rows)
 
 
-def _check_lu(function: str, A: Array, pivot: bool) -> None:
-    if A.ndim < 2:
-        raise RuntimeError(f"{function}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    _refuse_half(A, "lu_cpu")
-
-
 @by_device
+@checked
 def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """L and U in one matrix, the pivots, and where the diagonal of U has its first zero."""
-    _check_lu("torch.lu_factor", A, pivot)
     LU, pivots, info = _factorize(A)
     if check_errors:
         _raise_for_info("torch.linalg.lu_factor_ex", info, "U[{info},{info}] is zero and using it on lu_solve would "
@@ -109,27 +95,19 @@ def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = Fa
 
 
 @by_device
+@checked
 def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """P, L and U of A = PLU."""
-    _check_lu("linalg.lu", A, pivot)
     LU, pivots, _ = _factorize(A)
     return lu_unpack(LU, pivots)
 
 
 @by_device
+@checked
 def lu_unpack(
     LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
     """P, L and U from what lu_factor returns."""
-    if LU_data.ndim < 2:
-        raise RuntimeError(
-            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
-        )
-    if LU_pivots.dtype != np.int32:
-        raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
-        )
     empty = np.zeros(0, LU_data.dtype)
     P = _permutation_matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
     if not unpack_data:
@@ -188,9 +166,9 @@ def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, ad
 def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    _require_square("linalg.lu_solve", LU, "LU")
-    _require_same_dtype("linalg.lu_solve", LU, B)
-    _require_fitting("linalg.lu_solve", LU, B, left=left)
+    require_square("linalg.lu_solve", LU, "LU")
+    require_same_dtype("linalg.lu_solve", LU, B)
+    require_fitting("linalg.lu_solve", LU, B, left=left)
     if pivots.shape[-1] != LU.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if pivots.shape[:-1] != LU.shape[:-2]:

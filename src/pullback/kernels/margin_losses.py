@@ -6,8 +6,8 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import scalar_type_name
+from pullback.checks import checked
 from pullback.kernels.accumulation import add_up, widened
-from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.losses import reduce_loss
 from pullback.kernels.positions import check_index
 from pullback.native import by_device
@@ -15,12 +15,11 @@ from pullback.typing import Array
 
 
 @by_device
+@checked
 def multi_margin_loss(
     input: Array, target: Array, p: int = 1, margin: float = 1.0, weight: Array | None = None, reduction: int = 1
 ) -> Array:
     """The slack by which other classes come within `margin` of the target's, to the power `p`, over the classes."""
-    _refuse_kinds(input, "biuc", "multi_margin_loss_cpu_kernel")
-    _require_vector_or_matrix(input)
     rows, places = _rows_and_places(input, target)
     slack = rows - np.take_along_axis(rows, places, 1) + margin
     weights = multi_margin_weights(input, target, p, margin, weight)
@@ -60,13 +59,12 @@ def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def multilabel_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """The slack by which classes outside of the target come within 1 of those inside, over the classes.
 
     A row of `target` names classes up to its first -1.
     """
-    _refuse_kinds(input, "biuc", "multilabel_margin_loss_forward_out_frame")
-    _require_vector_or_matrix(input)
     rows, slack, times = _pairwise_slack(input, target)
     losses = add_up(slack * times, (1, 2)) / rows.shape[1]
     if reduction == 0:
@@ -81,13 +79,6 @@ def multilabel_margin_weights(input: Array, target: Array) -> Array:
     active = (slack > 0) * times
     weights = (add_up(active, 1) - add_up(active, 2)) / rows.shape[1]
     return weights.reshape(input.shape).astype(input.dtype)
-
-
-def _require_vector_or_matrix(input: Array) -> None:
-    if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
 
 
 def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:

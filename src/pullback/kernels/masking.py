@@ -5,27 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import as_strided
-from pullback.backend.dtype import scalar_type_name
+from pullback.checks import checked
+from pullback.checks.masking import _require_mask
+from pullback.checks.shapes import check_broadcastable
 from pullback.kernels.creation import checked_number
-from pullback.kernels.positions import broadcast_shape, check_broadcastable
+from pullback.kernels.positions import broadcast_shape
 from pullback.kernels.scattering import copy_in_order, row_major_copy
 from pullback.kernels.shape import diagonal, select_part
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Scalar, Shape
 
 
-def _as_mask(name: str, mask: Array) -> Array:
-    if mask.dtype != np.bool_:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
-    return mask
-
-
 @native
+@checked
 def masked_fill(input: Array, mask: Array, value: Scalar) -> Array:
     """A copy of `input` with a number where `mask` is true."""
-    chosen = _as_mask("masked_fill_", mask)
-    check_broadcastable(input.shape, mask.shape)
-    filled = np.where(chosen, np.asarray(checked_number(value, input.dtype), input.dtype), input)
+    filled = np.where(mask, np.asarray(checked_number(value, input.dtype), input.dtype), input)
     return np.ascontiguousarray(filled) if filled.ndim > 1 else filled
 
 
@@ -39,7 +34,8 @@ def masked_fill_tensor(input: Array, mask: Array, value: Array) -> Array:
     check_broadcastable(input.shape, mask.shape)
     if np.asarray(value).dtype.kind in "cW" and input.dtype.kind not in "cW":
         value = checked_number(value.item(), input.dtype)
-    return np.where(_as_mask("masked_fill_", mask), np.asarray(value).astype(input.dtype), input)
+    _require_mask("masked_fill_", mask)
+    return np.where(mask, np.asarray(value).astype(input.dtype), input)
 
 
 @by_device
@@ -49,16 +45,11 @@ def sum_where(input: Array, mask: Array) -> Array:
 
 
 @by_device
+@checked
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     """A copy of `input` with the elements where `mask` is true taken, in order, from `source`."""
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got {scalar_type_name(input.dtype)} and "
-            f"{scalar_type_name(source.dtype)}"
-        )
-    check_broadcastable(input.shape, mask.shape)
     shape = broadcast_shape(input.shape, mask.shape)
-    chosen = np.broadcast_to(_as_mask("masked_scatter_", mask), shape)
+    chosen = np.broadcast_to(mask, shape)
     result = row_major_copy(np.broadcast_to(input, shape))
     count = int(np.count_nonzero(chosen))
     if count > source.size:

@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.dtype import real_of, scalar_type_name
+from pullback.backend.dtype import real_of
+from pullback.checks import checked
+from pullback.checks.matrices import require_square
+from pullback.checks.matrix_functions import _check_slogdet
 from pullback.kernels.decompositions import _svd_failed, singular_values
 from pullback.kernels.lu import _factorize
-from pullback.kernels.matrix_checks import (
-    _raise_for_info,
-    _refuse_half,
-    _require_floating,
-    _require_matrix,
-    _require_square,
-)
+from pullback.kernels.matrix_checks import _raise_for_info
 from pullback.native import by_device, native
 from pullback.typing import Array
 
@@ -25,11 +22,9 @@ _SINGULAR = (
 
 
 @native
+@checked
 def linalg_det(A: Array) -> Array:
     """The determinant: the product of the pivots. (NumPy's is the exponential of a sum of logarithms, and inexact.)"""
-    _require_square("linalg.det", A)
-    _require_floating("linalg.det", A)
-    _refuse_half(A, "lu_cpu")
     LU, pivots, _ = _factorize(A)
     exchanges = np.sum(pivots != np.arange(1, A.shape[-1] + 1), axis=-1)
     wide = {"f": np.float64, "F": np.complex128}.get(A.dtype.char, A.dtype)  # pivots of very different sizes
@@ -38,9 +33,9 @@ def linalg_det(A: Array) -> Array:
 
 
 @by_device
+@checked
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """The sign of the determinant (its phase, for complex matrices) and the logarithm of its magnitude."""
-    _check_slogdet("linalg.slogdet", A)
     sign, logarithm = np.linalg.slogdet(A)
     return sign, logarithm
 
@@ -48,11 +43,6 @@ def linalg_slogdet(A: Array) -> tuple[Array, Array]:
 def check_logdet(A: Array) -> None:
     """Refuse what logdet refuses."""
     _check_slogdet("logdet", A)
-
-
-def _check_slogdet(function: str, A: Array) -> None:
-    _require_square(function, A)
-    _require_floating(function, A, low_precision=False)
 
 
 def any_singular(A: Array, determinant: Array) -> bool:
@@ -67,10 +57,9 @@ def has_zero_sign(sign: Array) -> bool:
 
 
 @by_device
+@checked
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverse, and the position of the zero on the diagonal of U if there is none."""
-    _require_square("linalg.inv", A)
-    _require_floating("linalg.inv", A, low_precision=False)
     inverse, info = _invert(A)
     if check_errors:
         _raise_for_info("linalg.inv_ex", info, _SINGULAR)
@@ -96,17 +85,13 @@ def _invert(A: Array) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def linalg_pinv(A: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Array:
     """The pseudoinverse; singular values up to max(atol, rtol * the largest) count as zero."""
-    if A.ndim < 2 or A.dtype.kind not in "fc" or A.dtype.itemsize == 2:
-        raise RuntimeError(
-            f"linalg.pinv({scalar_type_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of "
-            "float, double, cfloat or cdouble types"
-        )
     if A.size == 0:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
     if hermitian:
-        _require_square("linalg.eigh", A)
+        require_square("linalg.eigh", A)
         values, vectors = np.linalg.eigh(A)
         inverted = _inverted(values, _tolerance(np.abs(values).max(-1, keepdims=True), A, atol, rtol))
         return (vectors * inverted[..., None, :]) @ vectors.swapaxes(-1, -2).conj()
@@ -135,15 +120,13 @@ def _tolerance(largest: Array, A: Array, atol: Any, rtol: Any) -> Array:
 
 
 @by_device
+@checked
 def linalg_matrix_rank(input: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Array:
     """The number of singular values above max(atol, rtol * the largest)."""
-    if input.dtype.kind not in "fc" or input.dtype.itemsize == 2:
-        raise RuntimeError("This function doesn't handle types other than float and double")
-    _require_matrix("torch.linalg.matrix_rank", input, "input")
     if input.size == 0:
         return np.zeros(input.shape[:-2], np.int64)
     if hermitian:
-        _require_square("linalg.eigh", input)
+        require_square("linalg.eigh", input)
         values = np.abs(np.linalg.eigvalsh(input))
     else:
         values = singular_values(input)
@@ -166,10 +149,9 @@ _PADE = {
 
 
 @by_device
+@checked
 def linalg_matrix_exp(A: Array) -> Array:
     """The matrix exponential, by a Padé approximation of the scaled matrix, squared repeatedly."""
-    _require_floating("linalg.matrix_exp", A)
-    _require_square("linalg.matrix_exp", A)
     if A.size == 0:
         return A.copy()
     if A.dtype.itemsize == 2:

@@ -8,11 +8,11 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import cast_half
+from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.accumulation import widened
 from pullback.kernels.arithmetic import mul
 from pullback.kernels.broadcasting import sum_to
 from pullback.kernels.creation import checked_number
-from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.half_products import add_product_of_halves, multiply_halves
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Scalar, Shape
@@ -77,7 +77,7 @@ def mm(input: Array, mat2: Array) -> Array:
 def _refuse_bools(input: Array, other: Array, function: str) -> None:
     """Raise for bools of which something is to be multiplied: PyTorch looks at the dtype no sooner."""
     if input.size and other.size:
-        _refuse_kinds(input, "b", function)
+        refuse_kinds(input, "b", function)
 
 
 @native
@@ -129,7 +129,7 @@ def dot(input: Array, tensor: Array) -> Array:
             f"inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same "
             f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
         )
-    _refuse_kinds(input, "b", "dot")
+    refuse_kinds(input, "b", "dot")
     if input.size <= _UNDIVIDED or input.dtype.char not in "dFD":
         return _multiply(input, tensor)
     whole = input.size // _UNDIVIDED * _UNDIVIDED
@@ -233,7 +233,7 @@ def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    _refuse_kinds(input, "b", "trace")
+    refuse_kinds(input, "b", "trace")
     if input.dtype.kind in "iu":
         return np.trace(input, dtype=np.int64)
     wide = np.float32 if input.dtype.itemsize == 2 else input.dtype
@@ -249,7 +249,7 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
-    _refuse_kinds(input, "b", "cross")
+    refuse_kinds(input, "b", "cross")
     lead = (slice(None),) * (dim % input.ndim)
     a, b = [input[(*lead, i)] for i in range(3)], [other[(*lead, i)] for i in range(3)]
     parts = []

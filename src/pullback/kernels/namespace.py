@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along require_elements refuse_complex refuse_unordered require_real_floating require_floating",
+    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along",
     "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "activation_gradients": "tanh_backward sigmoid_backward log_sigmoid_backward softplus_backward gelu_backward threshold_backward hardshrink_backward softshrink_backward hardtanh_backward hardsigmoid_backward hardswish_backward elu_backward leaky_relu_backward softmax_backward_data log_softmax_backward_data",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift_and_fill",
@@ -53,7 +53,7 @@ FILES = {
     "padding": "constant_pad_nd edge_pad edge_pad_back reflection_pad1d replication_pad1d reflection_pad2d replication_pad2d reflection_pad3d replication_pad3d",
     "pooling": "pooled_sizes max_pool2d_with_indices max_pool3d_with_indices put_in_planes take_from_planes avg_pool2d avg_pool3d avg_pool_back",
     "pooling_to_size": "adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool2d max_unpool3d",
-    "positions": "normalized without_repetition check_index flat_positions add_at broadcast_shape check_broadcastable strided_positions",
+    "positions": "normalized without_repetition check_index flat_positions add_at broadcast_shape strided_positions",
     "printing": "corners widen magnitude_range",
     "rearranging": "flip roll rot90 repeat repeat_interleave_counts tril triu diag_embed repeat_back",
     "recurrent": "lstm_layer lstm_layer_back gru_layer gru_layer_back rnn_layer rnn_layer_back pack_padded_sequence pack_padded_sequence_back",
@@ -67,7 +67,7 @@ FILES = {
     "shape": "clone copy_to contiguous_copy to_dtype to_copy to_device to_integer copy alias zeros_in_shape zeros_in_shape_of infer_shape reshape can_view view unsafe_view view_dtype expand transpose permute t unsqueeze squeeze squeeze_dim squeeze_dims diagonal unfold as_strided view_as_real view_as_complex select_part",
     "sobol": "sobol_directions scramble_directions sobol_integers",
     "softmaxes": "softmax safe_softmax softmax_grad log_softmax log_softmax_grad logsumexp",
-    "solvers": "is_vector linalg_solve_ex check_solution solve_adjoint cholesky_solve cholesky_inverse linalg_lstsq",
+    "solvers": "linalg_solve_ex check_solution solve_adjoint cholesky_solve cholesky_inverse linalg_lstsq",
     "sorting": "sort sort_stable argsort order_along topk kthvalue median_all nanmedian_all median_dim nanmedian_dim mode",
     "special": "erf erfc erfcx erfinv ndtr log_ndtr log_ndtr_slope ndtri sinc xlogy xlog1py entr expit logit exp2",
     "special_airy": "airy_ai",

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import rounded
-from pullback.kernels.accumulation import add_up, require_floating, require_real_floating, widened
+from pullback.checks import checked
+from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.broadcasting import sum_to
 from pullback.native import native
 from pullback.typing import Array, DType, Shape
@@ -24,11 +24,11 @@ _LONG_ROW = 4096
 
 
 @native
+@checked
 def native_layer_norm(
     input: Array, normalized_shape: Shape, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Normalize over the last dimensions; the result, the means and the reciprocal standard deviations."""
-    require_real_floating("LayerNormKernelImpl", input)
     if input.dtype.itemsize == 2:
         factor, shift = (None if p is None else widened(p) for p in (weight, bias))
         result, mean, rstd = native_layer_norm(widened(input), normalized_shape, factor, shift, eps)
@@ -131,12 +131,11 @@ def _normalization_back(
 
 
 @native
+@checked
 def batch_norm_training(
     input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
     """Normalize each channel by its own statistics; the result, means, reciprocal deviations and variances."""
-    require_real_floating("batch_norm", input)
-    _check_parameters(input, weight, bias)
     x = widened(input)
     count = x.dtype.type(max(1, input.size // max(1, input.shape[1])))
     mean = _channel_sums(x) / count
@@ -148,18 +147,6 @@ def batch_norm_training(
     if bias is not None:
         centered += _as_channels(bias, input)
     return rounded(centered, input.dtype), mean, rstd, variance
-
-
-def _check_parameters(input: Array, *parameters: Array | None) -> None:
-    """Refuse parameters of another dtype than the input's, except of float32 beside 16 bits."""
-    dtype = input.dtype
-    for parameter in parameters:
-        if parameter is None or parameter.dtype == dtype or (dtype.itemsize == 2 and parameter.dtype == _FLOAT32):
-            continue
-        given = f"the input is {scalar_type_name(dtype)}, a parameter {scalar_type_name(parameter.dtype)}"
-        if parameter.dtype == _FLOAT32:
-            raise RuntimeError(f"mixed dtype (CPU): all inputs must share same datatype. Here {given}")
-        raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of Float: {given}")
 
 
 def _as_channels(values: Array, input: Array) -> Array:
@@ -199,12 +186,11 @@ def batch_norm_training_back(
 
 
 @native
+@checked
 def batch_norm_evaluation(
     input: Array, weight: Array | None, bias: Array | None, running_mean: Array, running_var: Array, eps: float
 ) -> Array:
     """Normalize each channel by given statistics."""
-    require_real_floating("batch_norm", input)
-    _check_parameters(input, weight, bias, running_mean, running_var)
     x = widened(input)
     factor = 1 / np.sqrt(widened(running_var) + x.dtype.type(eps))
     if weight is not None:
@@ -235,12 +221,11 @@ def batch_norm_evaluation_weight_back(
 
 
 @native
+@checked
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Array, Array, Array]:
     """Normalize groups of channels; the result, and the means and reciprocal deviations of (N, group)."""
-    _check_parameters(input, weight, bias)
-    require_real_floating("GroupNormKernelImpl", input)
     rows = widened(input).reshape(N * group, C // group * HxW)
     normalized, mean, rstd = _normalize_rows(rows, eps)
     result = normalized.reshape(input.shape)
@@ -269,9 +254,9 @@ def group_norm_back(
 
 
 @native
+@checked
 def rms_norm_fused(input: Array, normalized_shape: Shape, weight: Array | None, eps: float | None) -> Array:
     """Divide the last dimensions by their root mean square."""
-    require_floating("rms_norm", input)
     x = widened(input)
     rows = _as_rows(x, normalized_shape)
     result = rows * _root_mean_square(rows, eps)

@@ -8,39 +8,23 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex, promote_for_subtraction, real_of, scalar_type_name
+from pullback.checks import checked
 from pullback.kernels.accumulation import accurate_sum, reduced_axes, widened
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims, DType, Scalar
 
 
 @native
+@checked
 def linalg_vector_norm(
     input: Array, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Array:
     """The `ord`-th root of the sum of `ord`-th powers over `dim`; inf, -inf and 0 are the limits of that."""
-    if not is_float_or_complex(input.dtype):
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. "
-            f"Got {scalar_type_name(input.dtype)}"
-        )
     wanted = input.dtype if dtype is None else dtype
-    _check_dtype(input.dtype, wanted)
     values = widened(cast_array(input, wanted))
     axes = reduced_axes(input, dim)
     result = _norm(values, float(ord), axes, keepdim)  # type: ignore[arg-type]
     return cast_array(result, real_of(wanted))
-
-
-def _check_dtype(given: DType, wanted: DType) -> None:
-    if not is_float_or_complex(wanted):
-        raise RuntimeError(
-            f"linalg.vector_norm: dtype should be floating point or complex, but got {scalar_type_name(wanted)}"
-        )
-    if (wanted.kind == "c") != (given.kind == "c"):
-        kind = "complex" if given.kind == "c" else "real"
-        raise RuntimeError(
-            f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {scalar_type_name(wanted)}"
-        )
 
 
 def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> Array:
@@ -109,14 +93,9 @@ def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
 
 
 @by_device
+@checked
 def renorm(input: Array, p: Scalar, dim: Dim, maxnorm: Scalar) -> Array:
     """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
-    if input.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    if p <= 0:  # type: ignore[operator]
-        raise RuntimeError("renorm: non-positive-norm not supported")
-    if maxnorm < 0:  # type: ignore[operator]
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     others = tuple(axis for axis in range(input.ndim) if axis != dim)
     norms = linalg_vector_norm(widened(input), p, others, True)
     factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), np.ones_like(norms)).astype(norms.dtype)

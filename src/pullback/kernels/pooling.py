@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.backend.array_module import is_at_hand
+from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.accumulation import widened
-from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.kernels.windows import offset_slices, pad_with
 from pullback.native import native
 from pullback.typing import Array, Shape
@@ -50,7 +50,7 @@ def _max_pool(
     input: Array, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> tuple[Array, Array]:
     dims = len(kernel)
-    _refuse_kinds(input, "bc", f"max_pool{dims}d")
+    refuse_kinds(input, "bc", f"max_pool{dims}d")
     counts, first, offsets, starts = _geometry(input.shape[-dims:], kernel, stride, padding, dilation, ceil_mode)
     padded = _pad_for(input, counts, kernel, stride, padding, dilation, _lowest(input))
     best: Array = np.full((*input.shape[:-dims], *counts), _lowest(input), input.dtype)
@@ -174,7 +174,7 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Array:  # fmt: skip
     dims = len(kernel)
-    _refuse_kinds(input, "bc", f"avg_pool{dims}d")
+    refuse_kinds(input, "bc", f"avg_pool{dims}d")
     sizes, ones = input.shape[-dims:], (1,) * dims
     counts = pooled_sizes(sizes, kernel, stride, padding, ones, ceil_mode)
     total = _pad_for(widened(input), counts, kernel, stride, padding, ones, 0)

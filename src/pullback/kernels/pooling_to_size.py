@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import is_at_hand
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
 from pullback.kernels.positions import check_index
 from pullback.native import by_device, native
@@ -18,16 +18,16 @@ _FEW = 64
 
 
 @by_device
+@checked
 def adaptive_max_pool2d(input: Array, output_size: Shape) -> tuple[Array, Array]:
     """The maxima of as many windows as `output_size` says, and their flat positions in the plane."""
-    _refuse_kinds(input, "biuc", "adaptive_max_pool2d")
     return _adaptive(input, output_size)
 
 
 @by_device
+@checked
 def adaptive_max_pool3d(input: Array, output_size: Shape) -> tuple[Array, Array]:
     """The maxima of as many windows as `output_size` says, and their flat positions in the volume."""
-    _refuse_kinds(input, "biuc", "adaptive_max_pool3d_cpu")
     return _adaptive(input, output_size)
 
 
@@ -75,20 +75,20 @@ def _largest(values: Array, positions: Array) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def fractional_max_pool2d(
     input: Array, kernel_size: Shape, output_size: Shape, random_samples: Array
 ) -> tuple[Array, Array]:
     """The maxima of windows that begin at pseudo-random places, and their flat positions in the plane."""
-    _refuse_kinds(input, "biuc", "fractional_max_pool2d_out_frame")
     return _fractional(input, kernel_size, output_size, random_samples[..., ::-1])
 
 
 @by_device
+@checked
 def fractional_max_pool3d(
     input: Array, kernel_size: Shape, output_size: Shape, random_samples: Array
 ) -> tuple[Array, Array]:
     """The maxima of windows that begin at pseudo-random places, and their flat positions in the volume."""
-    _refuse_kinds(input, "biuc", "fractional_max_pool3d_out_frame")
     return _fractional(input, kernel_size, output_size, random_samples)
 
 
@@ -122,16 +122,16 @@ def _starts(sample: Array, size: int, count: int, kernel: int) -> Array:
 
 
 @by_device
+@checked
 def max_unpool2d(input: Array, indices: Array, output_size: Shape) -> Array:
     """Planes of zeros with each element at its flat position."""
-    _refuse_kinds(input, "biuc", "max_unpool2d")
     return _unpool(input, indices, output_size)
 
 
 @by_device
+@checked
 def max_unpool3d(input: Array, indices: Array, output_size: Shape) -> Array:
     """Volumes of zeros with each element at its flat position."""
-    _refuse_kinds(input, "biuc", "max_unpool3d")
     return _unpool(input, indices, output_size)
 
 

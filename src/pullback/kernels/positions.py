@@ -87,18 +87,6 @@ def broadcast_shape(*shapes: Shape) -> Shape:
     return common
 
 
-def check_broadcastable(shape: Shape, other: Shape) -> None:
-    """Refuse two shapes that do not go together."""
-    length = max(len(shape), len(other))
-    first, second = (1,) * (length - len(shape)) + shape, (1,) * (length - len(other)) + other
-    for dim in range(length - 1, -1, -1):
-        if first[dim] != second[dim] and 1 not in (first[dim], second[dim]):
-            raise RuntimeError(
-                f"The size of tensor a ({second[dim]}) must match the size of tensor b ({first[dim]}) at non-singleton "
-                f"dimension {dim}"
-            )
-
-
 @by_device
 def strided_positions(size: Shape, stride: Shape, offset: int) -> Array:
     """Where the elements of a strided tensor lie in its storage, in row-major order."""

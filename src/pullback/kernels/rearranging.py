@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.array_module import copy_array
+from pullback.checks import checked
 from pullback.kernels.shape import diagonal
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
@@ -49,27 +50,22 @@ def repeat_interleave_counts(input: Array, repeats: Array, dim: int) -> Array:
 
 
 @native
+@checked
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The lower triangle of matrices, zeros above a diagonal."""
-    _check_matrix("tril", input)
     return np.ascontiguousarray(np.where(_lower(input, diagonal), input, np.zeros((), input.dtype)))
 
 
 @native
+@checked
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of matrices, zeros below a diagonal."""
-    _check_matrix("triu", input)
     return np.ascontiguousarray(np.where(_lower(input, diagonal - 1), np.zeros((), input.dtype), input))
 
 
 def _lower(input: Array, diagonal: int) -> Array:
     rows, columns = input.shape[-2:]
     return np.tri(rows, columns, diagonal, np.bool_)
-
-
-def _check_matrix(name: str, input: Array) -> None:
-    if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
 @by_device

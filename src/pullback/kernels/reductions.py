@@ -9,6 +9,8 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_complex
 from pullback.kernels.accumulation import (
     accurate_sum,
     add_up,
@@ -17,7 +19,6 @@ from pullback.kernels.accumulation import (
     multiply_up,
     reduced_axes,
     reduced_count,
-    refuse_complex,
     widened,
 )
 from pullback.native import by_device, native
@@ -144,10 +145,9 @@ def product_of_others(input: Array, dim: Dim) -> Array:
 
 
 @native
+@checked
 def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """The sum that counts NaN as zero."""
-    if input.dtype.kind == "c":
-        raise RuntimeError("nansum on CPU does not support complex inputs")
     if is_float_or_complex(input.dtype):  # before the conversion: an integer cannot be NaN
         input = np.where(np.isnan(input), np.zeros((), input.dtype), input)
     values = _in_dtype(input, dtype)

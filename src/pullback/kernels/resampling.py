@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import is_at_hand
+from pullback.checks import checked
 from pullback.kernels.accumulation import widened
-from pullback.kernels.dtype_support import _refuse_kinds
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
@@ -26,12 +26,11 @@ _MANY_TAPS = 8
 
 
 @by_device
+@checked
 def resample(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> Array:
     """Resize the last dimensions to `sizes`; `scales` are the factors that the sizes were computed from, if any."""
-    if input.size:
-        _refuse_kinds(input, "bic", f"{'adaptive_avg_pool' if method == 'area' else 'upsample_' + method}{len(sizes)}d")
     given = (None,) * len(sizes) if scales is None else scales
     old = input.shape[input.ndim - len(sizes) :]
     single = input.dtype.itemsize <= 4

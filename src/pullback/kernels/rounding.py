@@ -4,42 +4,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_kinds
 from pullback.native import by_device, by_element, native
 from pullback.typing import Array, Scalar
 
 
 @native
+@checked
 def floor(input: Array) -> Array:
     """Round down."""
-    _refuse_rounding(input, "floor")
     return _copy(input) if input.dtype.kind in "iu" else np.floor(input)
 
 
 @native
+@checked
 def ceil(input: Array) -> Array:
     """Round up."""
-    _refuse_rounding(input, "ceil")
     return _copy(input) if input.dtype.kind in "iu" else np.ceil(input)
 
 
 @native
+@checked
 def trunc(input: Array) -> Array:
     """Round towards zero."""
-    _refuse_rounding(input, "trunc")
     return _copy(input) if input.dtype.kind in "iu" else np.trunc(input)
 
 
 @native
+@checked
 def round(input: Array) -> Array:
     """Round to the nearest integer, halves to the even one."""
-    _refuse_rounding(input, "round")
     return _copy(input) if input.dtype.kind in "iu" else np.rint(input)
 
 
 def round_decimals(input: Array, decimals: int) -> Array:
     """Round to a number of decimals; digits before the point where it is negative."""
-    _refuse_kinds(input, "biuc", "round_cpu")
+    refuse_kinds(input, "biuc", "round_cpu")
     if input.dtype.itemsize == 2:
         return round_decimals(input.astype(np.float32), decimals).astype(input.dtype)
     power = input.dtype.type(10.0 ** abs(decimals))
@@ -47,9 +48,9 @@ def round_decimals(input: Array, decimals: int) -> Array:
 
 
 @native
+@checked
 def frac(input: Array) -> Array:
     """The part behind the point, with the sign of `input`."""
-    _refuse_kinds(input, "biuc", "frac_cpu")
     return input - np.trunc(input)
 
 
@@ -67,14 +68,14 @@ def sign(input: Array) -> Array:
 
 def signbit(input: Array) -> Array:
     """Whether the sign bit is set: -0.0 has it."""
-    _refuse_kinds(input, "c", "signbit")
+    refuse_kinds(input, "c", "signbit")
     return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
 
 
 @native
+@checked
 def copysign(input: Array, other: Array) -> Array:
     """The magnitude of `input` with the sign of `other`."""
-    _refuse_kinds(input, "c", "copysign_cpu")
     return np.copysign(input, other)
 
 
@@ -87,7 +88,7 @@ def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
 @by_element
 def nextafter(input: Array, other: Array) -> Array:
     """The next representable number after `input` towards `other`."""
-    _refuse_kinds(input, "biuc", "nextafter_cpu")
+    refuse_kinds(input, "biuc", "nextafter_cpu")
     return np.nextafter(input, other)
 
 
@@ -116,11 +117,3 @@ def zeros_of(input: Array) -> Array:
 
 def _copy(input: Array) -> Array:
     return np.array(input, copy=True, order="K")
-
-
-def _refuse_rounding(input: Array, name: str) -> None:
-    _refuse_kinds(input, "b", f"{name}_vml_cpu")
-    if input.dtype.kind == "c" and name == "round":
-        _refuse_kinds(input, "c", "round_vml_cpu")
-    if input.dtype.kind == "c":
-        raise NotImplementedError(f"{name} is not supported for complex inputs")

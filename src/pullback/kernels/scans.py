@@ -8,7 +8,8 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import is_float_or_complex
-from pullback.kernels.accumulation import contiguous, refuse_complex, require_floating, widened
+from pullback.checks import checked
+from pullback.kernels.accumulation import contiguous, widened
 from pullback.native import native
 from pullback.typing import Array, Dim, DType
 
@@ -61,16 +62,16 @@ def cumprod_grad(grad: Array, input: Array, dim: Dim) -> Array:
 
 
 @native
+@checked
 def cummax(input: Array, dim: Dim) -> tuple[Array, Array]:
     """The largest element up to each along `dim`, and the index of its last occurrence."""
-    refuse_complex("cummax_cpu", input)
     return _running(np.maximum, np.greater_equal, input, dim)
 
 
 @native
+@checked
 def cummin(input: Array, dim: Dim) -> tuple[Array, Array]:
     """The smallest element up to each along `dim`, and the index of its last occurrence."""
-    refuse_complex("cummin_cpu", input)
     return _running(np.minimum, np.less_equal, input, dim)
 
 
@@ -104,9 +105,9 @@ def _complex_logcumsumexp(values: Array, dim: int) -> Array:
 
 
 @native
+@checked
 def logcumsumexp(input: Array, dim: Dim) -> Array:
     """The logarithms of the running sums of exponentials along `dim`."""
-    require_floating("logcumsumexp_out_cpu", input)
     if input.ndim == 0 or input.size == 0:
         return np.array(input)
     values = widened(input)

@@ -9,7 +9,9 @@ import numpy as np
 from pullback.backend.array_module import is_at_hand
 from pullback.backend.device import device_of, move_array
 from pullback.backend.dtype import number_as, scalar_type_name
-from pullback.kernels.accumulation import refuse_complex, refuse_unordered
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_complex, refuse_unordered
+from pullback.checks.scattering import _check_index_dtype, _check_source
 from pullback.kernels.creation import checked_number
 from pullback.kernels.indexing import full_index
 from pullback.kernels.positions import add_at, check_index, flat_positions
@@ -38,13 +40,9 @@ def index_put(input: Array, indices: Arrays, dims: Shape, values: Array, accumul
 
 
 @native
+@checked
 def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool) -> None:
     """Write or add `values` at positions of `target`, in place."""
-    if target.dtype != values.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {scalar_type_name(target.dtype)} for the "
-            f"destination and {scalar_type_name(values.dtype)} for the source."
-        )
     where = full_index(target.shape, indices, dims)
     try:
         if accumulate and target.flags.c_contiguous:
@@ -169,14 +167,11 @@ def reduce_at(target: Array, places: Array, values: Array, reduce: str, include_
 
 
 @by_device
+@checked
 def scatter_reduce(
     input: Array, dim: Dim, index: Array, src: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
     """A copy of `input` with `src` reduced into it at positions."""
-    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if reduce in ("amax", "amin"):
-        refuse_complex(f"scatter_gather_tensor_cpu_reduce_{reduce}", input)
     places = _flat("scatter_reduce", input, dim, index, src)
     _check_same_dtype("scatter", input, src)
     result = row_major_copy(input)
@@ -204,32 +199,6 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
         return result + source.sum(dtype=source.dtype)
     add_at(result, (*[slice(None)] * dim, index.reshape(-1)), source)
     return result
-
-
-def _check_index_dtype(name: str, index: Array, allowed: tuple[str, ...]) -> None:
-    if index.dtype.str[1:] not in allowed:
-        kinds = "int32/int64" if len(allowed) > 1 else "int64"
-        raise RuntimeError(f"{name}(): Expected dtype {kinds} for index but got: {scalar_type_name(index.dtype)}")
-
-
-def _check_source(name: str, input: Array, dim: int, index: Array, source: Array) -> None:
-    if index.ndim > 1:
-        raise IndexError(
-            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
-            f"{scalar_type_name(index.dtype)} and size: {list(index.shape)}"
-        )
-    extent = source.shape[dim] if source.ndim else 1
-    if index.size != extent:
-        raise RuntimeError(
-            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({extent}), for dim: "
-            f"{dim}"
-        )
-    own, other = list(input.shape), list(source.shape)
-    if input.ndim != source.ndim or own[:dim] + own[dim + 1 :] != other[:dim] + other[dim + 1 :]:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(input.shape)} source.shape = {list(source.shape)}"
-        )
 
 
 @by_device
@@ -303,19 +272,11 @@ def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Arr
 
 
 @by_device
+@checked
 def index_reduce(
     input: Array, dim: Dim, index: Array, source: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
     """A copy of `input` with slices of `source` reduced into it at positions of a dimension."""
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    _check_index_dtype("index_reduce_", index, ("i4", "i8"))
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"index_reduce_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must "
-            "have the same scalar type"
-        )
-    _check_source("index_reduce_", input, dim, index, source)
     size = input.shape[dim] if input.ndim else 1
     if not is_at_hand(index):
         check_index(index, size, dim)

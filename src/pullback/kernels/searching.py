@@ -7,7 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_kinds
+from pullback.checks.searching import _check_uniquable
 from pullback.native import by_device
 from pullback.typing import Array
 
@@ -28,7 +30,7 @@ def searchsorted(
         _check_sorter(sorted_sequence, sorter)
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if np.size(input):
-        _refuse_kinds(sorted_sequence, "bc", "searchsorted_out_cpu")
+        refuse_kinds(sorted_sequence, "bc", "searchsorted_out_cpu")
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     dtype = np.dtype(np.int32 if out_int32 else np.int64)
     if _has_nan(sorted_sequence) or _has_nan(input):
@@ -94,11 +96,11 @@ def _search_rows(rows: Array, values: Array, side: str) -> Array:
 
 
 @by_device
+@checked
 def unique(
     input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Array, Array, Array]:
     """The distinct values (or slices), in order; where each element went; how often each occurs."""
-    _refuse_kinds(input, "c", "unique")
     if dim is not None:
         _check_uniquable(input, dim)
         return _unique_slices(input, dim)
@@ -109,15 +111,6 @@ def unique(
         return ordered[_starts_of_runs(ordered)], unused, unused
     found = np.unique(flat, return_inverse=True, return_counts=True, equal_nan=False)
     return found[0], found[1].reshape(input.shape).astype(np.int64), found[2].astype(np.int64)
-
-
-def _check_uniquable(input: Array, dim: int) -> None:
-    """Refuse slices without elements: they are all equal, and there may be none."""
-    empty = [d for d, size in enumerate(input.shape) if size == 0]
-    if len(empty) > 1:
-        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
-    if empty and empty != [dim]:
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
 def _starts_of_runs(rows: Array) -> Array:
@@ -137,13 +130,11 @@ def _unique_slices(input: Array, dim: int) -> tuple[Array, Array, Array]:
 
 
 @by_device
+@checked
 def unique_consecutive(
     input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Array, Array, Array]:
     """The values (or slices) without repetitions that follow each other; where each went; how long each run is."""
-    _refuse_kinds(input, "c", "unique" if dim is None else "unique_dim")
-    if dim is not None:
-        _check_uniquable(input, dim)
     rows = input.reshape(-1) if dim is None else np.moveaxis(input, dim, 0)
     count = rows.shape[0]
     if count == 0:
@@ -176,12 +167,9 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
 
 
 @by_device
+@checked
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """How many elements lie in each of `bins` equal intervals; elements outside are left out."""
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if input.dtype.kind not in "fV":
-        raise NotImplementedError(f'"histogram_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
     values = input.reshape(-1).astype(np.float64)
     low, high = float(min), float(max)
     if low == high and values.size:

@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
-from pullback.kernels.accumulation import (
-    accurate_sum,
-    contiguous,
-    floated,
-    largest_along,
-    reduced_axes,
-    require_real_floating,
-    widened,
-)
+from pullback.checks.dtypes import require_real_floating
+from pullback.kernels.accumulation import accurate_sum, contiguous, floated, largest_along, reduced_axes, widened
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims
 

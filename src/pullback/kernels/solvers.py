@@ -7,43 +7,22 @@ import math
 import numpy as np
 
 from pullback.backend import lapack
-from pullback.backend.dtype import real_of, scalar_type_name
+from pullback.backend.dtype import real_of
+from pullback.checks import checked
+from pullback.checks.matrices import is_vector
 from pullback.errors import LinAlgError
 from pullback.kernels.lu import _factorize
-from pullback.kernels.matrix_checks import (
-    _broadcast_batches,
-    _by_columns,
-    _raise_for_info,
-    _refuse_half,
-    _require_fitting,
-    _require_floating,
-    _require_same_dtype,
-    _require_square,
-)
+from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
 
-def is_vector(A_shape: Shape, B_shape: Shape) -> bool:
-    """Whether the right-hand side is one vector per matrix: PyTorch decides it by the shapes alone."""
-    return len(B_shape) == 1 or (len(A_shape) - 1 == len(B_shape) and tuple(B_shape) == tuple(A_shape[:-1]))
-
-
 @by_device
+@checked
 def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """X of AX = B (or XA = B), and the position of the zero on the diagonal of U if A is singular."""
-    _require_floating("linalg.solve", A)
-    _require_square("linalg.solve", A)
-    _require_same_dtype("linalg.solve", A, B)
     vector = is_vector(A.shape, B.shape)
-    if vector and not left:
-        raise RuntimeError(
-            "linalg.solve: Incompatible shapes of A and B for the equation XA = B "
-            f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-1]}x1)"
-        )
-    _require_fitting("linalg.solve", A, B, left=left, columns=not vector)
-    _refuse_half(A, "linalg_solve_ex")
     result, info = _solve(A, B[..., None] if vector else B, left)
     if check_errors:
         _raise_for_info("torch.linalg.solve_ex", info, "The solver failed because the input matrix is singular.")
@@ -78,28 +57,10 @@ def solve_adjoint(A: Array, B: Array, left: bool) -> Array:
 
 
 @native
+@checked
 def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
     """X of AX = `input` from the Cholesky factor `input2` of A."""
     L = input2
-    if input.ndim < 2:
-        raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
-    if L.ndim < 2:
-        raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
-    if L.shape[-1] != L.shape[-2]:
-        raise RuntimeError(
-            f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices"
-        )
-    if L.shape[-1] != input.shape[-2]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
-            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
-        )
-    if L.dtype != input.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {scalar_type_name(input.dtype)} and A of type "
-            f"{scalar_type_name(L.dtype)} instead."
-        )
-    _refuse_half(L, "cholesky_solve_cpu")
     _broadcast_batches(L, input)
     flipped = L.swapaxes(-1, -2).conj()
     lower, adjoint = (flipped, L) if upper else (L, flipped)
@@ -108,10 +69,9 @@ def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
 
 
 @by_device
+@checked
 def cholesky_inverse(input: Array, upper: bool = False) -> Array:
     """The inverse of a matrix from its Cholesky factor."""
-    _require_square("cholesky_inverse", input)
-    _refuse_half(input, "cholesky_inverse_out_cpu")
     if input.size == 0:
         return input.copy()
     zero = np.diagonal(input, axis1=-2, axis2=-1) == 0
@@ -126,15 +86,14 @@ _NOT_FULL_RANK = (
     "The least squares solution could not be computed because the input matrix does not have full rank "
     "(error code: {info})."
 )
-_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 @by_device
+@checked
 def linalg_lstsq(
     A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Array, Array, Array, Array]:
     """The X of least norm for which AX is nearest to B, the squared distances, the ranks and the singular values."""
-    _check_lstsq(A, B, driver)
     vector = is_vector(A.shape, B.shape)
     right = B[..., None] if vector else B
     chosen = driver or "gelsy"
@@ -203,28 +162,3 @@ def _residuals(A: Array, B: Array, X: Array, rank: Array, driver: str, batch: Sh
         return np.zeros(0, real_of(A.dtype))
     distance = A @ X - B
     return np.sum((distance * distance.conj()).real, axis=-2)
-
-
-def _check_lstsq(A: Array, B: Array, driver: str | None) -> None:
-    if A.dtype.kind not in "fc" or A.dtype.itemsize == 2:
-        raise RuntimeError("This function doesn't handle types other than float and double")
-    if A.ndim < 2:
-        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
-    if B.ndim < 1:
-        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
-    if A.dtype != B.dtype:
-        raise RuntimeError(
-            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
-            f"{scalar_type_name(A.dtype)} and other's dtype {scalar_type_name(B.dtype)}"
-        )
-    difference = A.ndim - B.ndim
-    if not 0 <= difference <= 1:
-        raise RuntimeError(
-            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
-        )
-    vector = is_vector(A.shape, B.shape)
-    if A.shape[-2] != (B.shape[-1] if vector else B.shape[-2]):
-        side = "other.size(-1)" if vector else "other.size(-2)"
-        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match {side}")
-    if driver is not None and driver not in _DRIVERS:
-        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of ({', '.join(_DRIVERS)})")

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import is_at_hand
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.kernels.accumulation import add_up, refuse_unordered
+from pullback.backend.dtype import is_float_or_complex
+from pullback.checks import checked
+from pullback.checks.dtypes import refuse_unordered
+from pullback.kernels.accumulation import add_up
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim
 
@@ -73,13 +75,10 @@ def _sortable(input: Array) -> Array:
 
 
 @native
+@checked
 def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The `k` largest (or smallest) elements along `dim` in order, and their indices."""
     size = input.shape[dim] if input.ndim else 1
-    if not 0 <= k <= size:
-        raise RuntimeError("selected index k out of range")
-    if input.dtype.kind in "bc":
-        raise RuntimeError(f"topk does not support {'bool' if input.dtype == bool else 'complex'} dtypes on CPU")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     lead = (slice(None),) * dim
@@ -102,14 +101,9 @@ def _largest(values: Array, k: int, dim: int) -> Array:
 
 
 @by_device
+@checked
 def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The `k`-th smallest element along `dim`, counted from 1, and its index."""
-    size = input.shape[dim] if input.ndim else 1
-    if input.ndim and size == 0:
-        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
-    if not 1 <= k <= size:
-        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
-    refuse_unordered("kthvalue_cpu", input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     if is_float_or_complex(input.dtype) and (not is_at_hand(input) or np.isnan(input).any()):
@@ -125,16 +119,16 @@ def _reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Arr
 
 
 @by_device
+@checked
 def median_all(input: Array) -> Array:
     """The lower of the middle elements, NaN if there is one."""
-    refuse_unordered("median_cpu", input)
     return _median_of(input, ignore_nan=False)
 
 
 @by_device
+@checked
 def nanmedian_all(input: Array) -> Array:
     """The lower of the middle elements that are numbers."""
-    refuse_unordered("median_cpu", input)
     return _median_of(input, ignore_nan=True)
 
 
@@ -194,10 +188,9 @@ def _index_of_rank(values: Array, rank: int, dim: int) -> Array:
 
 
 @by_device
+@checked
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent element along `dim` (the smallest of several), and the index of its last occurrence."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError(f"\"mode\" not implemented for '{scalar_type_name(input.dtype)}'")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     if input.shape[dim] == 0:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import inverse_order
-from pullback.kernels.dtype_support import _refuse_kinds
+from pullback.checks.dtypes import refuse_kinds
 from pullback.typing import Array, DType
 
 # A formula's temporaries should fit the second-level cache, and large blocks hide NumPy's overhead per call; but a
@@ -55,7 +55,7 @@ def _in_blocks(formula: Callable[..., Array], working: Any, inputs: tuple[Array,
         return _in_blocks(formula, working, (inputs[0].transpose(order),)).transpose(inverse_order(order))
     arrays = inputs if len(inputs) == 1 else np.broadcast_arrays(*inputs)
     first = arrays[0]
-    _refuse_kinds(first, "c", "special function")
+    refuse_kinds(first, "c", "special function")
     flat = [array.reshape(-1) for array in arrays]
     itemsize = np.dtype(working).itemsize
     size = min(max(first.size * itemsize // 16, _SMALLEST_BLOCK_BYTES), _LARGEST_BLOCK_BYTES) // itemsize

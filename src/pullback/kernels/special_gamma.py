@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from pullback.checks import checked
 from pullback.kernels import special_coefficients as table
 from pullback.kernels.special_evaluation import (
     _branch,
@@ -59,12 +60,9 @@ def polygamma(n: int, input: Array) -> Array:
 
 
 @by_device
+@checked
 def mvlgamma(input: Array, p: int) -> Array:
     """Compute the logarithm of the multivariate gamma function of dimension p."""
-    if input.dtype.kind == "b":
-        raise RuntimeError("The input tensor may not be a boolean tensor.")
-    if p < 1:
-        raise RuntimeError(f"p has to be greater than or equal to 1, but p is {p}")
     return _elementwise(lambda x: _mvlgamma(x, p), input)
 
 

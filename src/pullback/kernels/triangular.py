@@ -11,14 +11,8 @@ import math
 import numpy as np
 
 from pullback.backend import lapack
-from pullback.kernels.matrix_checks import (
-    _broadcast_batches,
-    _by_columns,
-    _refuse_half,
-    _require_fitting,
-    _require_matrix,
-    _require_square,
-)
+from pullback.checks import checked
+from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
@@ -78,14 +72,11 @@ def _substitute(A: Array, B: Array, batch: Shape, *, upper: bool, unitriangular:
 
 
 @native
+@checked
 def linalg_solve_triangular(
     A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     """X of AX = B, or of XA = B, for a triangular A of which the other triangle is not read."""
-    _require_square("linalg.solve_triangular", A)
-    _require_matrix("linalg.solve_triangular", B, "B")
-    _require_fitting("linalg.solve_triangular", A, B, left=left)
-    _refuse_half(A, "triangular_solve_cpu")
     _broadcast_batches(A, B)
     if left:
         return _by_columns(_solve_left(A, B, upper=upper, unitriangular=unitriangular))
@@ -94,27 +85,11 @@ def linalg_solve_triangular(
 
 
 @by_device
+@checked
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
     """X of AX = b for a triangular A or its adjoint, and a copy of A."""
-    if input.ndim < 2:
-        raise RuntimeError(
-            f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input.ndim} dimensions instead"
-        )
-    if A.ndim < 2:
-        raise RuntimeError(
-            f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A.ndim} dimensions instead"
-        )
-    if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(
-            f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
-        )
-    if input.shape[-2] != A.shape[-1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b "
-            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
-        )
     batch = _broadcast_batches(A, input)
     matrix = np.broadcast_to(A, (*batch, *A.shape[-2:]))
     flipped = matrix.swapaxes(-1, -2).conj() if transpose else matrix

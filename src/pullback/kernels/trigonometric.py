@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.kernels.dtype_support import _in_float32, _refuse_kinds
+from pullback.checks import checked
+from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import native
 from pullback.typing import Array
@@ -77,30 +78,30 @@ def atanh(input: Array) -> Array:
 
 
 @native
+@checked
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point (other, input)."""
-    _refuse_kinds(input, "c", "atan2_cpu")
     return _through_float64(np.arctan2, input, other)
 
 
 @native
+@checked
 def hypot(input: Array, other: Array) -> Array:
     """Compute sqrt(input**2 + other**2) without overflow."""
-    _refuse_kinds(input, "biuc", "hypot_cpu")
     return np.hypot(input, other)
 
 
 @native
 @_in_float32
+@checked
 def deg2rad(input: Array) -> Array:
     """Degrees as radians."""
-    _refuse_kinds(input, "c", "deg2rad")
     return input * (np.pi / 180)
 
 
 @native
 @_in_float32
+@checked
 def rad2deg(input: Array) -> Array:
     """Radians as degrees."""
-    _refuse_kinds(input, "c", "rad2deg")
     return input * (180 / np.pi)

@@ -1,0 +1,51 @@
+"""What the kernels of kernels/clamping.py ask of their arguments."""
+
+from __future__ import annotations
+
+from pullback.checks.dtypes import refuse_kinds
+from pullback.typing import Array, Scalar
+
+
+def _no_order(function: str) -> RuntimeError:
+    return RuntimeError(f"{function} not implemented for complex tensors.")
+
+
+def maximum(input: Array, other: Array) -> None:
+    if input.dtype.kind == "c":
+        raise _no_order("maximum")
+
+
+def minimum(input: Array, other: Array) -> None:
+    if input.dtype.kind == "c":
+        raise _no_order("minimum")
+
+
+def fmax(input: Array, other: Array) -> None:
+    if input.dtype.kind == "c":
+        raise _no_order("fmax")
+
+
+def fmin(input: Array, other: Array) -> None:
+    if input.dtype.kind == "c":
+        raise _no_order("fmin")
+
+
+def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> None:
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    refuse_kinds(input, "b", "clamp")
+
+
+def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> None:
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    if min is not None and max is not None:
+        refuse_kinds(input, "b", "clamp_cpu")
+
+
+def lerp(input: Array, end: Array, weight: Array) -> None:
+    refuse_kinds(input, "biu", "lerp_kernel_tensor")
+
+
+def lerp_scalar(input: Array, end: Array, weight: Scalar) -> None:
+    refuse_kinds(input, "biu", "lerp_kernel_scalar")

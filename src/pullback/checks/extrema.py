@@ -1,0 +1,37 @@
+"""What the kernels of kernels/extrema.py ask of their arguments."""
+
+from __future__ import annotations
+
+from pullback.checks.dtypes import refuse_complex
+from pullback.checks.shapes import require_elements
+from pullback.typing import Array, Dim, Dims
+
+
+def max_all(input: Array) -> None:
+    require_elements("max", input, None)
+    refuse_complex("max_all", input)
+
+
+def min_all(input: Array) -> None:
+    require_elements("min", input, None)
+    refuse_complex("min_all", input)
+
+
+def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> None:
+    require_elements("amax", input, dim)
+    refuse_complex("max_values_cpu", input)
+
+
+def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> None:
+    require_elements("amin", input, dim)
+    refuse_complex("min_values_cpu", input)
+
+
+def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> None:
+    axes = None if dim is None else (dim,)
+    if input.size == 0 and dim is None:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    require_elements("aminmax", input, axes)
+    refuse_complex("aminmax_cpu", input)

@@ -1,0 +1,36 @@
+"""What the kernels of kernels/lu.py ask of their arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.checks.matrices import refuse_half
+from pullback.typing import Array
+
+
+def _check_lu(function: str, A: Array, pivot: bool) -> None:
+    if A.ndim < 2:
+        raise RuntimeError(f"{function}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    refuse_half(A, "lu_cpu")
+
+
+def linalg_lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> None:
+    _check_lu("torch.lu_factor", A, pivot)
+
+
+def linalg_lu(A: Array, *, pivot: bool = True) -> None:
+    _check_lu("linalg.lu", A, pivot)
+
+
+def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> None:
+    if LU_data.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
+        )
+    if LU_pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )

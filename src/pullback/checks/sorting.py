@@ -1,0 +1,37 @@
+"""What the kernels of kernels/sorting.py ask of their arguments."""
+
+from __future__ import annotations
+
+from pullback.backend.dtype import scalar_type_name
+from pullback.checks.dtypes import refuse_unordered
+from pullback.typing import Array, Dim
+
+
+def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True) -> None:
+    size = input.shape[dim] if input.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    if input.dtype.kind in "bc":
+        raise RuntimeError(f"topk does not support {'bool' if input.dtype == bool else 'complex'} dtypes on CPU")
+
+
+def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> None:
+    size = input.shape[dim] if input.ndim else 1
+    if input.ndim and size == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    refuse_unordered("kthvalue_cpu", input)
+
+
+def median_all(input: Array) -> None:
+    refuse_unordered("median_cpu", input)
+
+
+def nanmedian_all(input: Array) -> None:
+    refuse_unordered("median_cpu", input)
+
+
+def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> None:
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f"\"mode\" not implemented for '{scalar_type_name(input.dtype)}'")

@@ -1,0 +1,35 @@
+"""What the kernels of kernels/triangular.py ask of their arguments."""
+
+from __future__ import annotations
+
+from pullback.checks.matrices import refuse_half, require_fitting, require_matrix, require_square
+from pullback.typing import Array
+
+
+def linalg_solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> None:
+    require_square("linalg.solve_triangular", A)
+    require_matrix("linalg.solve_triangular", B, "B")
+    require_fitting("linalg.solve_triangular", A, B, left=left)
+    refuse_half(A, "triangular_solve_cpu")
+
+
+def triangular_solve(
+    input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> None:
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input.ndim} dimensions instead"
+        )
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A.ndim} dimensions instead"
+        )
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if input.shape[-2] != A.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b "
+            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
+        )

@@ -1,0 +1,87 @@
+"""Arguments are checked before a kernel, by a function of its name that reads shapes and dtypes alone."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback import checks
+from pullback.checks import check_of, checked, is_checked
+
+KERNELS = Path(checks.__file__).parents[1] / "kernels"
+
+
+def marked() -> dict[str, str]:
+    """The kernels marked `@checked`, with the file that each is in."""
+    return {
+        statement.name: path.stem
+        for path in sorted(KERNELS.glob("*.py"))
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(statement, ast.FunctionDef)
+        and "checked" in [ast.unparse(decorator) for decorator in statement.decorator_list]
+    }
+
+
+def without_elements(*shape: int, dtype: Any = np.float32) -> Any:
+    """What a check may look at of an array."""
+    return SimpleNamespace(shape=shape, ndim=len(shape), size=int(np.prod(shape)), dtype=np.dtype(dtype))
+
+
+@pytest.mark.parametrize(("name", "family"), marked().items())
+def test_a_check_takes_what_its_kernel_takes(name: str, family: str) -> None:
+    kernel = getattr(import_module(f"pullback.kernels.{family}"), name)
+    check = getattr(import_module(f"pullback.checks.{family}"), name)
+    assert list(inspect.signature(check).parameters.values()) == list(inspect.signature(kernel).parameters.values())
+
+
+def test_every_check_belongs_to_a_kernel() -> None:
+    kernels = marked()
+    for family in sorted({*kernels.values()}):
+        text = Path(str(import_module(f"pullback.checks.{family}").__file__)).read_text(encoding="utf-8")
+        names = [s.name for s in ast.parse(text).body if isinstance(s, ast.FunctionDef) and s.name[0] != "_"]
+        assert [name for name in names if kernels.get(name) != family] == []
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "arguments", "message"),
+    [
+        ("activation", "mish", (without_elements(2, dtype=np.int64),), "\"mish_cpu\" not implemented for 'Long'"),
+        ("sorting", "topk", (without_elements(3), 4, 0), "selected index k out of range"),
+        ("decompositions", "linalg_qr", (without_elements(3),), "must have at least 2 dimensions"),
+        (
+            "solvers",
+            "linalg_solve_ex",
+            (without_elements(3, 3), without_elements(4, 1)),
+            "Incompatible shapes of A and B",
+        ),
+    ],
+)
+def test_a_check_reads_no_elements(family: str, name: str, arguments: tuple[Any, ...], message: str) -> None:
+    check = getattr(import_module(f"pullback.checks.{family}"), name)
+    with pytest.raises(RuntimeError, match=message):
+        check(*arguments)
+
+
+def test_a_kernel_is_called_with_checked_arguments_alone() -> None:
+    calls = []
+
+    def mish(input: Any) -> str:
+        calls.append(input)
+        return "computed"
+
+    mish.__module__ = "pullback.kernels.activation"
+    kernel = checked(mish)
+    assert is_checked(kernel)
+    assert not is_checked(mish)
+    assert check_of(kernel) is check_of(mish)
+    assert kernel(without_elements(2)) == "computed"
+    with pytest.raises(NotImplementedError):
+        kernel(without_elements(2, dtype=np.int64))
+    assert len(calls) == 1
