@@ -113,6 +113,10 @@ EVERY ?= 1
 faults: $(VENV)/.developed
 	$(BIN)/python -m tests.faults --every $(EVERY)
 
+# Every example with its functions compiled, beside the example as it stands.
+compiled-examples: $(VENV)/.developed
+	$(BIN)/python -m tests.compiling.examples
+
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
@@ -142,7 +146,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
-.PHONY: coverage wheel-pure sdist docs faults fuzz-files fuzz-compile sanitize
+.PHONY: coverage wheel-pure sdist docs faults fuzz-files fuzz-compile compiled-examples sanitize
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -391,6 +391,17 @@ def test_program_that_cannot_be_planned_runs_as_recorded(monkeypatch: pytest.Mon
     assert "on purpose" in runner.describe()
 
 
+def test_joined_parts_are_not_read_in_the_loop_that_writes_them() -> None:
+    def program(r: Any, x: Any) -> Any:
+        shares = r.softmax(x, 0)
+        joined = r.cat([shares, shares], 0)
+        part = r.slice_view(joined, 0, 0, 5, 1)
+        return r.mean(part, (1,), False), r.mul(part, 1.5)
+
+    array = arrays((5, 3))[0]
+    assert_same(record(program, [array]).program, [array])
+
+
 def test_results_of_a_long_program_have_the_same_bits_in_every_call() -> None:
     array = arrays((3000, 300))[0]
     made = record(lambda r, x: r.sum_all(r.exp(r.sin(x))), [array])

@@ -177,6 +177,15 @@ def test_unused_result_spoils_no_gradient_where_its_own_is_infinite() -> None:
         assert x.grad.tolist() == [3.0]
 
 
+def test_gradient_without_elements_is_there_if_a_used_result_leads_to_it() -> None:
+    compiled = pullback.compile(lambda x: (x.sum(1), x * 2))
+    for _ in range(CALLS):
+        x = pullback.empty(0, 3, requires_grad=True)
+        compiled(x)[0].sum().backward()
+        assert x.grad is not None
+        assert x.grad.shape == (0, 3)
+
+
 def test_results_with_nothing_in_common_have_a_backward_each() -> None:
     compiled = pullback.compile(lambda x, y: (x.exp(), y.exp(), x - 3))
     for _ in range(CALLS):

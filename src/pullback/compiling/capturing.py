@@ -543,6 +543,11 @@ class _Capturing:
             if not hasattr(array, "strides"):
                 recorder.stop("a gradient is sparse")
                 return
+            if (
+                not array.size and len(tensors) > 1
+            ):  # empty arrays are constants: they tell of no result that leads to them
+                recorder.stop("one of several results leads to a gradient without elements")
+                return
             made.differentiable.append(place)
             made.program.outputs.append(recorder.read(array))
 

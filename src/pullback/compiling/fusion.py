@@ -160,6 +160,8 @@ class Fusion:
             return None
         if step.out.storage in group.made or (step.out.storage.is_pieced and step.out.storage in group.reads):
             return None
+        if any(piece in group.made for place in step.reads for piece in place.storage.pieces):
+            return None  # what the group writes in pieces is whole only after it
         if step.out.storage.before is not None and not _overwrites_safely(group, step.out):
             return None
         most = _MOST_COST_OF_SHORT if math.prod(group.dims) <= _SHORT else _MOST_COST
