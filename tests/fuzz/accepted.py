@@ -196,7 +196,7 @@ ACCEPTED = (
         "requires_grad|is_leaf|exception",
         "",
         "PyTorch forgets the history of parts and conjugates of complex numbers that cannot be made anew after a write.",
-        before=r"complex64(.|\n)*(\.real|\.imag|view_as_real|adjoint\(|\.H\b|conj\()(.|\n)*(inference_mode|logical_not_)",
+        before=r"complex64(.|\n)*(\.real|\.imag|view_as_real|adjoint\(|\.H\b|conj\()(.|\n)*(inference_mode|no_grad|logical_not_)",
     ),
     Accepted(
         "exception",
@@ -327,7 +327,19 @@ ACCEPTED = (
         "A gradient lies as NumPy lays out the product of a tensor and of a number that was expanded.",
         before=r"autograd\.grad\(|\.backward\(create_graph",
     ),
-    Accepted("stride", r"\[|sort|index_select|roll|flip", "The layout of gathered copies follows NumPy's rules."),
+    Accepted(
+        "stride",
+        "",
+        "The layout of gathered copies follows NumPy's rules.",
+        before=r"\[torch\.tensor|\[\[|sort|index_select|roll|flip",
+    ),
+    Accepted(
+        "grad.(requires_grad|grad_fn|is_leaf)",
+        "",
+        "A gradient of which no element depends on anything keeps its history.",
+        expected="False|NoneType|True",
+        before=r"\[0, 2\](.|\n)*create_graph",
+    ),
     Accepted("values", "", "There are no immutable zero tensors here.", expected="raises RuntimeError"),
     Accepted("exception", "", "There are no immutable zero tensors here.", expected="ZeroTensors are immutable"),
     Accepted(
