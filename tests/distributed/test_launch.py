@@ -253,17 +253,11 @@ def test_ranks_of_a_slurm_job_find_each_other(mpi: str, tmp_path: Path) -> None:
 
 @needs_mpi
 @mpich_alone
-@pytest.mark.parametrize(
-    ("failure", "status", "said"),
-    [
-        ("raise ValueError('no data')", 1, "[rank1]: ValueError: no data"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
-    ],
-)
-def test_a_rank_of_a_slurm_job_that_fails_ends_all(failure: str, status: int, said: str, tmp_path: Path) -> None:
-    done = launch_text(f"{BEGIN}if rank == 1: {failure}\ntime.sleep(60)", tmp_path, 2, **slurm(tmp_path, "none"))
-    assert said in done.stderr
-    assert done.returncode == status
+def test_a_rank_of_a_slurm_job_that_is_killed_ends_all(tmp_path: Path) -> None:
+    failure = "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(60)"
+    done = launch_text(BEGIN + failure, tmp_path, 2, **slurm(tmp_path, "none"))
+    assert "rank 1 was killed by signal 9 (SIGKILL)" in done.stderr
+    assert done.returncode == 137
 
 
 @needs_mpi

@@ -89,21 +89,19 @@ def alone(passes: int) -> nn.Module:
 
 
 @needs_mpi
-@pytest.mark.parametrize("kind", ["ddp", "sharded", "folder"])
-def test_training_goes_on_with_another_number_of_ranks(kind: str, tmp_path: Path) -> None:
-    first, second = str(tmp_path / "first.pt"), str(tmp_path / "second.pt")
-    begin = f"model, optimizer = make({kind!r})\n"
-    saved = launch_text(
-        f"{SETUP}{begin}train(model, optimizer, 2)\nsave({kind!r}, model, optimizer, {first!r})", tmp_path
+@pytest.mark.parametrize("kinds", [["ddp"], ["sharded", "folder"]], ids=["ddp", "sharded and folder"])
+def test_training_goes_on_with_another_number_of_ranks(kinds: list[str], tmp_path: Path) -> None:
+    begin = (
+        f"{SETUP}for kind in {kinds}:\n    model, optimizer = make(kind)\n    place = {str(tmp_path)!r} + '/' + kind\n"
     )
+    end = "    train(model, optimizer, 2)\n    save(kind, model, optimizer, place)\n"
+    saved = launch_text(begin + end, tmp_path)
     assert saved.returncode == 0, saved.stderr
-    again = launch_text(
-        f"{SETUP}{begin}load({kind!r}, model, optimizer, {first!r})\ntrain(model, optimizer, 2)\n"
-        f"save({kind!r}, model, optimizer, {second!r})", tmp_path, ranks=3,
-    )  # fmt: skip
+    again = launch_text(f"{begin}    load(kind, model, optimizer, place)\n{end}", tmp_path, ranks=3)
     assert again.returncode == 0, again.stderr
-    state = {name.removeprefix("module."): value for name, value in pullback.load(second)[0].items()}
-    plain = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
-    plain.load_state_dict(state)
-    for actual, expected in zip(plain.parameters(), alone(4).parameters(), strict=True):
-        assert pullback.allclose(actual, expected, atol=1e-5)
+    for kind in kinds:
+        state = {name.removeprefix("module."): value for name, value in pullback.load(tmp_path / kind)[0].items()}
+        plain = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
+        plain.load_state_dict(state)
+        for actual, expected in zip(plain.parameters(), alone(4).parameters(), strict=True):
+            assert pullback.allclose(actual, expected, atol=1e-5), kind
