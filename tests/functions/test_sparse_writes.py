@@ -118,3 +118,12 @@ def test_adagrad_takes_sparse_gradients_without_weight_decay_alone() -> None:
     pullback.optim.Adagrad(table.parameters()).step()
     with pytest.raises(RuntimeError, match="weight_decay option is not compatible with sparse gradients"):
         pullback.optim.Adagrad(table.parameters(), weight_decay=0.1).step()
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [(5, "size is inconsistent with indices: for dim 1, size is 3 but found index 5"), (-1, "found negative index -1")],
+)
+def test_places_outside_of_the_size_are_refused_where_asked_for(place: int, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        pullback.sparse_coo_tensor([[0], [place]], [1.0], (3, 3), check_invariants=True)

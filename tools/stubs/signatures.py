@@ -69,6 +69,8 @@ def _forms(schema: FunctionSchema, name: str, shown: str, takes_out: bool, *, me
     making = {a.name for a in arguments if a.kwarg_only}.issuperset(_MAKING)
     if making:
         extra.append("requires_grad: _bool = False")
+        if name.startswith("sparse_"):  # an option of the functions in Python, which no schema has
+            extra.append("check_invariants: _bool | None = None")
     made = [_definition(arguments, extra, shown, returned, method=method, spread=False)]
     last = [a for a in arguments if not a.kwarg_only]
     if (

@@ -31,8 +31,20 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: An
             f"number of dimensions must be sparse_dim + dense_dim: indices of shape {list(places.shape)} do not fit values "
             f"of shape {list(numbers.shape)}"
         )
+    if options.get("check_invariants"):
+        _check_places(places, tuple(size))
     sparse = sparse_of(places, given, tuple(size), bool(options.get("is_coalesced")))
     return sparse.detach().requires_grad_() if options.get("requires_grad") else sparse
+
+
+def _check_places(places: Any, size: tuple[int, ...]) -> None:
+    for dim, row in enumerate(places):
+        if row.size and int(row.min()) < 0:
+            raise RuntimeError(f"found negative index {int(row.min())} for dim {dim}")
+        if row.size and int(row.max()) >= size[dim]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {int(row.max())}"
+            )
 
 
 @declare(found="torch")
