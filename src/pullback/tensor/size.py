@@ -44,9 +44,13 @@ class Size(tuple[int, ...]):
         return tuple.__new__(Size, item) if isinstance(item, tuple) else item
 
     def __add__(self, other: tuple[Any, ...]) -> Any:
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return tuple.__new__(Size, tuple.__add__(self, other))
 
     def __radd__(self, other: tuple[int, ...]) -> Size:
+        if not isinstance(other, tuple):
+            return NotImplemented  # a list takes the sizes itself
         return tuple.__new__(Size, other + tuple(self))
 
     def __mul__(self, times: SupportsIndex) -> Size:
