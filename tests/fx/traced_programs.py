@@ -48,6 +48,7 @@ def programs(torch: Any) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]
         "values that are not tensors": (lambda x: (x, 3, None), (ones(2),)),
         "under vmap": (torch.vmap(lambda x: x.sin()), (ones(2, 3),)),
         "func.grad": (torch.func.grad(lambda x: x.sin().sum()), (ones(2),)),
+        "func.grad of what saves its result": (torch.func.grad(lambda x: x.tanh().sum()), (ones(2),)),
         "a training step": (step, ([ones(2, 2)], ones(3, 2))),
         "backward": (backward, (ones(2),)),
         "dtypes": (lambda x: x.sum(dtype=torch.float64).to(torch.float32), (ones(2),)),

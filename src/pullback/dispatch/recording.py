@@ -22,6 +22,7 @@ from pullback.generated.registry import OPERATIONS, Operation
 from pullback.graph.in_place import write_in_place
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import SavedOutput
+from pullback.modes.switches import switches
 from pullback.recording.slow_road import check_arguments
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
@@ -164,7 +165,9 @@ class SeenOutput(SavedOutput):
 
 
 def _note_saved_outputs(results: list[Any]) -> None:
-    """Show the results that a node saved as PyTorch does: detached."""
+    """Show the results that a node saved as PyTorch does: detached, unless a transform differentiates."""
+    if switches.transforms:
+        return
     by_number = {r.output_nr: r for r in results if isinstance(r, Tensor) and r._edge is not None}
     if not by_number:
         return
