@@ -12,7 +12,7 @@ from pullback import nn
 from pullback.compiling import compiled_function
 from pullback.compiling.library import library
 from pullback.compiling.numbers import Sizes, TracedInt
-from pullback.compiling.templates import is_same_function
+from pullback.compiling.templates import is_same_function, layout_of
 
 F = nn.functional
 STATE: Any = pullback.Generator().manual_seed(3).get_state()
@@ -145,6 +145,58 @@ def test_size_that_grows_from_call_to_call_is_no_error_and_not_recorded_each_tim
         compiled = compare(lambda x: x * 2, lambda size: pullback.randn(size, 3), list(range(2, 60)))
     assert compiled.runs == 0
     assert len(compiled.kinds) < 30
+
+
+def test_sizes_just_beyond_those_seen_are_recorded_when_they_come_back() -> None:
+    compiled = compare(lambda x: x.exp() * 2, lambda size: pullback.randn(size, 3), [*range(20, 32), 31, 31, 30, 29])
+    assert compiled.runs == 3
+
+
+def test_layouts_that_alternate_have_templates_each() -> None:
+    def make(size: int) -> Any:
+        return pullback.randn(size, 3) if size % 2 else pullback.randn(3, size).t()
+
+    compiled = compare(lambda x: (x * 2).softmax(0), make, [5, 6, 15, 16, 9, 10, 25, 26, 7, 8, 11, 12, 13, 14])
+    assert compiled.runs >= 6
+
+
+def test_text_that_grows_and_then_moves_through_a_window_has_programs() -> None:
+    layer = nn.Embedding(5, 4)
+
+    def score(words: Any) -> Any:
+        return layer(words).softmax(-1) + pullback.arange(words.shape[1])[:, None]
+
+    def write(run: Any) -> list[Any]:
+        words, scores = (pullback.arange(40) % 5)[None, :4], []
+        for _ in range(24):
+            scores.append(run(words[:, -16:]))
+            words = pullback.cat([words, scores[-1].argmax(-1)[:, -1:].clamp(max=4)], 1)
+        return scores
+
+    compiled = pullback.compile(score)
+    expected = write(score)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # one would tell of too many kinds
+        for _ in range(3):
+            before, actual = compiled.runs, write(compiled)
+    for one, other in zip(actual, expected, strict=True):
+        pullback.testing.assert_close(one, other)
+        assert one.stride() == other.stride()
+    assert compiled.runs - before == 24
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "expected"),
+    [
+        ((2, 3), (12, 4), (0, 1, True)),
+        ((2, 3), (4, 8), (1, 0, True)),
+        ((2, 3), (20, 4), (0, 1, False)),
+        ((1, 3), (400, 4), (1, True)),
+        ((2, 3), (0, 4), (1, 0, False)),
+    ],
+)
+def test_layout_tells_the_order_of_dimensions_and_gaps(shape: Any, strides: Any, expected: Any) -> None:
+    assert layout_of(shape, strides, 4) == expected
 
 
 def test_training_step_with_a_last_batch_of_another_size() -> None:

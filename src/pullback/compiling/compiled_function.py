@@ -33,7 +33,7 @@ from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import Segmented
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
-from pullback.compiling.templates import Templates
+from pullback.compiling.templates import Templates, layout_of
 from pullback.errors import AutogradError
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
 from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
@@ -261,42 +261,55 @@ class CompiledFunction:
             return self.function(*args, **kwargs)
         result = made.result
         kind.attempts += 1
-        if kind.free and (made.reads_numbers or (made.stops and self.fullgraph)):
-            with self._lock:
-                self._shapes.fix(flatten((args, kwargs), []), kind.free)
-        elif made.stops:
-            kind.stops = made.stops
-            if self.fullgraph:
-                raise _not_one_program(made.stops)
-            self._stopped += 1
-            if text is not None and self._stopped > 1:  # the first call may differ from all others
-                self.cut(text, made)
-        else:
+        try:
+            if kind.free and (made.reads_numbers or (made.stops and self.fullgraph)):
+                with self._lock:
+                    self._shapes.fix(flatten((args, kwargs), []), kind.free)
+            elif made.stops:
+                kind.stops = made.stops
+                if self.fullgraph:
+                    raise _not_one_program(made.stops)
+                self._stopped += 1
+                if text is not None and self._stopped > 1:  # the first call may differ from all others
+                    self.cut(text, made)
+            else:
+                result = self._learn(kind, made, leaves, args, kwargs)
+        finally:
+            if result is made.result:
+                made.release_traced()
+            made.release()
+        if kind.attempts >= ATTEMPTS:
+            kind.is_eager = True
+            if not kind.stops:
+                kind.stops = [Stop("what the function computes differs from call to call", None)]
+        return result
+
+    def _learn(self, kind: Kind, made: Capture, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Make a program of a recording that nothing stopped, if it is the second like it; gives the call's result."""
+        try:
             now = fingerprint(made)
             is_known = now in kind.former
             is_template = self.dynamic is not False and self.templates.add(
                 without_sizes(self._key(args, kwargs, [])), made, leaves
             )
             entry = Entry(made, self.function, _builder() if is_known else replay)
-            if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
-                kind.is_eager = True
-                kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
-            else:
-                result = entry.result_of(made, leaves, args, kwargs)
-            if is_known:
-                entry.recorded_as = now
-                kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
-                kind.attempts = 0
-            elif is_template:
-                self._make_instance(kind, self._key(args, kwargs, []), leaves)
-            kind.former = [now, *kind.former[: ENTRIES - 1]]
-        if result is made.result:
-            made.release_traced()
-        made.release()
-        if kind.attempts >= ATTEMPTS:
+        except Exception as error:  # the call itself went well
             kind.is_eager = True
-            if not kind.stops:
-                kind.stops = [Stop("what the function computes differs from call to call", None)]
+            kind.stops = [Stop(f"no program can be made of it ({type(error).__name__}: {error})", None)]
+            return made.result
+        result = made.result
+        if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
+            kind.is_eager = True
+            kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
+        else:
+            result = entry.result_of(made, leaves, args, kwargs)
+        if is_known:
+            entry.recorded_as = now
+            kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
+            kind.attempts = 0
+        elif is_template:
+            self._make_instance(kind, self._key(args, kwargs, []), leaves)
+        kind.former = [now, *kind.former[: ENTRIES - 1]]
         return result
 
     def cut(self, text: FunctionType, made: Capture) -> None:
@@ -488,11 +501,15 @@ def _told_name(function: Any) -> str:
 
 
 def without_sizes(key: Any) -> Any:
-    """What tells kinds of calls apart beside the sizes and strides of tensors."""
+    """What tells kinds of calls apart beside the sizes and strides of tensors: of these, how they are laid out."""
     if key is None:
         return None
     head, leaves = key[:_HEAD], key[_HEAD:]
-    return (*head, *[(len(part[0]), *part[2:]) if type(part) is tuple and len(part) > 2 else part for part in leaves])
+    return (*head, *[_form_without_sizes(*part) if type(part) is tuple and len(part) > 2 else part for part in leaves])
+
+
+def _form_without_sizes(shape: Any, strides: Any, dtype: Any, *rest: Any) -> tuple[Any, ...]:
+    return (len(shape), layout_of(shape, strides, dtype.itemsize), dtype, *rest)
 
 
 def _builder() -> Callable[..., Any]:

@@ -10,6 +10,9 @@ all. A size of 0 or 1 broadcasts, and a call with one, or with an array inside t
 Sizes must lie between the least and the greatest that were recorded: what this package compares (the end of a slice with a
 size, say) came out alike at both, and so it does in between. A call with a size beyond them is recorded, which moves them.
 What cannot be found so (a loop as long as a size, constants of another form) has a program for each shape, as without.
+Recordings are compared where their arguments are laid out alike: transposed ones would fit nothing that the others fit. The
+stride along a dimension of one element is any number, which changes as sizes do (the last words of a text that grows), and
+counts among them.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ from pullback.tensor.tensor import TensorBase
 
 SAMPLES = 8
 """So many recordings are compared at most."""
+PASSED_OVER = 256
+"""The sizes of so many calls are remembered that were not worth a recording."""
 _MOST_FACTORS = 3
 _LARGEST_UNIFORM = 1 << 20
 
@@ -164,13 +169,29 @@ class Sample:
 
 
 def sizes_of(leaves: Sequence[Any]) -> dict[tuple[int, int], int]:
-    """The sizes of tensors among the arguments, by leaf and dimension."""
-    return {
-        (place, dim): size
-        for place, leaf in enumerate(leaves)
-        if isinstance(leaf, TensorBase)
-        for dim, size in enumerate(leaf._array.shape)
-    }
+    """The sizes of tensors among the arguments, by leaf and dimension; strides along one element by those below 0."""
+    found: dict[tuple[int, int], int] = {}
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, TensorBase):
+            array = leaf._array
+            for dim, size in enumerate(array.shape):
+                found[place, dim] = size
+                if size == 1:
+                    found[place, dim - array.ndim] = array.strides[dim]
+    return found
+
+
+def layout_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[Any, ...]:
+    """How an array lies in memory: its dimensions from the widest stride to the narrowest, and whether it has gaps.
+
+    Those of one element lie anywhere.
+    """
+    order = sorted([dim for dim, size in enumerate(shape) if size != 1], key=lambda dim: -abs(strides[dim]))
+    step, is_dense = itemsize, True
+    for dim in reversed(order):
+        is_dense = is_dense and strides[dim] == step
+        step *= shape[dim]
+    return (*order, is_dense)
 
 
 def is_same_function(one: Any, other: Any) -> bool:
@@ -370,6 +391,8 @@ class Templates:
     def __init__(self) -> None:
         self._samples: dict[Any, list[list[Sample]]] = {}
         self._found: dict[Any, list[Template]] = {}
+        self._passed_over: dict[Any, None] = {}
+        """The sizes of calls that were not worth a recording."""
         self.problems: list[str] = []
         """Why there was none, the last few times."""
 
@@ -414,8 +437,16 @@ class Templates:
         return None
 
     def is_just_beyond(self, key: Any, leaves: Sequence[Any]) -> bool:
-        """Whether a call is not worth a recording, since it is so much like others."""
-        return any(template.is_just_beyond(leaves) for template in self._found.get(key, ()))
+        """Whether a call is not worth a recording, since it is so much like others. Sizes that come back are worth one."""
+        if not any(template.is_just_beyond(leaves) for template in self._found.get(key, ())):
+            return False
+        call = (key, *[size for (_, dim), size in sizes_of(leaves).items() if dim >= 0])
+        if call in self._passed_over:
+            return False
+        self._passed_over[call] = None
+        if len(self._passed_over) > PASSED_OVER:
+            del self._passed_over[next(iter(self._passed_over))]
+        return True
 
     def tell(self, reason: str) -> None:
         """Note why there is no program."""
