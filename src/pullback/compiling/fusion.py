@@ -261,7 +261,10 @@ class Fusion:
                     other.ancestors |= group.ancestors
 
     def ordered(self) -> list[Group]:
-        """The groups, each after those that it needs, calls as late as can be, else as the program has them."""
+        """The groups, each after those that it needs, calls as late as can be, else as the program has them.
+
+        What writes into inputs comes last: a call that raises (an index out of range) should have changed nothing by then.
+        """
         after: dict[int, set[int]] = {group.number: set() for group in self.groups}
         waiting: dict[int, int] = {}
         for group in self.groups:
@@ -274,7 +277,7 @@ class Fusion:
         heapq.heapify(ready)
         ordered: list[Group] = []
         while ready:
-            _, number = heapq.heappop(ready)
+            *_, number = heapq.heappop(ready)
             ordered.append(self.groups[number])
             for later in after[number]:
                 waiting[later] -= 1
@@ -283,8 +286,10 @@ class Fusion:
         assert len(ordered) == len(self.groups), "groups wait for each other"
         return ordered
 
-    def _turn(self, number: int) -> tuple[bool, int]:
-        return isinstance(self.groups[number].steps[0], KernelCall), number
+    def _turn(self, number: int) -> tuple[bool, bool, int]:
+        steps = self.groups[number].steps
+        writes = any(place.storage.before is not None for step in steps for place in writes_of(step))
+        return writes, isinstance(steps[0], KernelCall), number
 
 
 def _overwrites_safely(group: Group, out: Place) -> bool:

@@ -101,8 +101,15 @@ class Library:
             text, made = Path(work, "loops.c"), Path(work, "loops.so")
             text.write_text(source, encoding="utf-8")
             command = [compiler, *FLAGS, "-o", str(made), str(text), "-lm"]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+            try:  # in a session of its own: Ctrl-C is meant for Python
+                done = subprocess.run(
+                    command,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
             except OSError as error:
                 raise CompilerFailed(f"{compiler} does not run: {error}") from error
             if done.returncode or not made.exists():

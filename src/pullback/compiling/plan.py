@@ -425,6 +425,22 @@ class PlannedRunner:
             else:
                 self._steps.append(self._segment(part, addresses, numbers, gone))
         self._outputs = [self._reader(place) for place in plan.outputs]
+        self._endangered = self._written_before_calls()
+
+    def _written_before_calls(self) -> list[int]:
+        """The inputs that are written although a call comes after that may raise. Steps of optimizers do not."""
+        calls = [
+            turn
+            for turn, part in enumerate(self._plan.parts)
+            if isinstance(part, KernelCall) and not part.call.in_place
+        ]
+        written: set[Storage] = set()
+        for part in self._plan.parts[: calls[-1] if calls else 0]:
+            if isinstance(part, KernelCall):
+                written.update(place.storage.memory for place in part.outs if place.storage.before is not None)
+            else:
+                written.update(storage for i in part.instructions for storage in _made(i) if storage.origin == INPUT)
+        return sorted({self._slots[storage] for storage in written})
 
     def _slot(self, storage: Storage) -> int:
         if storage not in self._slots:
@@ -508,8 +524,14 @@ class PlannedRunner:
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         held: list[Any] = [*inputs, *[None] * (self._size - self._count)]
-        for step in self._steps:
-            step(held)
+        before = [(inputs[place], inputs[place].copy()) for place in self._endangered]
+        try:
+            for step in self._steps:
+                step(held)
+        except Exception:  # the function runs eagerly then, and writes for itself
+            for array, content in before:
+                array[...] = content
+            raise
         return [reader(held) for reader in self._outputs]
 
 
