@@ -6,9 +6,12 @@ Each takes and gives CuPy's arrays, as NumPy's function of that name does NumPy'
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from pullback.modes.determinism import are_deterministic_algorithms_enabled
 
 _IDENTITIES: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True}
 _JOINS = {
@@ -41,7 +44,7 @@ def make_overrides(xp: Any) -> dict[str, Any]:
         if hasattr(xp, name):
             made[f"{name}.reduceat"] = _reduce_at(xp, getattr(xp, name))
     made["multiply.at"] = _multiply_at(xp)
-    made["add.at"] = _add_at(xp)
+    made["add.at"] = _add_at(xp, made["add.reduceat"])
     for name in _UFUNCS:
         if hasattr(xp, name):
             made[name] = _with_where(xp, getattr(xp, name))
@@ -240,25 +243,40 @@ def _reduce_at(xp: Any, join: Any) -> Callable[..., Any]:
     return reduceat
 
 
-def _add_at(xp: Any) -> Callable[..., Any]:
+def _add_at(xp: Any, reduceat: Callable[..., Any]) -> Callable[..., Any]:
     """Add at positions that may repeat. CuPy knows no complex numbers and no small types here."""
 
     def add_at(a: Any, indices: Any, values: Any = 1) -> None:
         kind, size = a.dtype.kind, a.dtype.itemsize
+        in_order = kind in "fcV" and are_deterministic_algorithms_enabled()
+        add = partial(_add_in_order, xp, reduceat) if in_order else xp.add.at
         if kind in "fiu" and size >= 4:
-            xp.add.at(a, indices, _cast(xp, values, a.dtype))
+            add(a, indices, _cast(xp, values, a.dtype))
             return
         if kind == "c":
             values = _cast(xp, values, a.dtype)
-            xp.add.at(a.real, indices, values.real)
-            xp.add.at(a.imag, indices, values.imag)
+            add(a.real, indices, values.real)
+            add(a.imag, indices, values.imag)
             return
         wide = xp.float32 if kind in "fV" else xp.int32
         total = a.astype(wide)
-        xp.add.at(total, indices, _cast(xp, values, wide))
+        add(total, indices, _cast(xp, values, wide))
         a[...] = total.astype(a.dtype)
 
     return add_at
+
+
+def _add_in_order(xp: Any, reduceat: Callable[..., Any], a: Any, indices: Any, values: Any) -> None:
+    """Add at positions that may repeat, with the same bits in every run: atomic additions come in no fixed order."""
+    positions = xp.arange(a.size).reshape(a.shape)[indices]
+    if not positions.size:
+        return
+    given = xp.broadcast_to(values, positions.shape).ravel()
+    flat = positions.ravel()
+    order = xp.argsort(flat)
+    flat = flat[order]
+    starts = xp.flatnonzero(xp.append(xp.ones(1, bool), flat[1:] != flat[:-1]))
+    a[xp.unravel_index(flat[starts], a.shape)] += reduceat(given[order], starts)
 
 
 def _cast(xp: Any, values: Any, dtype: Any) -> Any:

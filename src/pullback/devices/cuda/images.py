@@ -16,6 +16,7 @@ import numpy as np
 from pullback.backend.precision import allows_tf32
 from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of
+from pullback.modes.determinism import are_deterministic_algorithms_enabled
 
 _GEOMETRY = "KH KW SH SW PH PW DH DW"
 _UNFOLD = r"""
@@ -368,6 +369,8 @@ class Images(Family):
         """Add elements at their places in planes, in no fixed order."""
         served = self._served(input)
         if served is None or input.dtype.itemsize < 4 or type(indices) is not self._library.wrapper:
+            return NotImplemented
+        if are_deterministic_algorithms_enabled():
             return NotImplemented
         (x,), dims = served, len(sizes)
         places = self._cupy.ascontiguousarray(indices.raw)

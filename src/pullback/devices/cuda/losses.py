@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of, with_width
+from pullback.modes.determinism import are_deterministic_algorithms_enabled
 
 _LOSS = r"""
 /* One block. Without reduction the losses are written, else their sum (or mean). */
@@ -193,7 +194,7 @@ class Losses(Family):
     @serves()
     def embedding_back(self, input: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
         """Gradients added to the rows of a table, in no fixed order."""
-        if scale_grad_by_freq or not self._is_table(input, indices):
+        if scale_grad_by_freq or not self._is_table(input, indices) or are_deterministic_algorithms_enabled():
             return NotImplemented
         values, places = self._cupy.ascontiguousarray(input.raw), self._cupy.ascontiguousarray(indices.raw)
         width = values.shape[-1]
