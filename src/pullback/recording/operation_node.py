@@ -24,6 +24,9 @@ class OperationNode(Node):
             cls.__name__ = cls.__qualname__ = cls.shown
         if 0 < len(cls.tensor_names) <= len(_RELEASES):
             cls.release_saved_tensors = _own_release(cls.tensor_names)  # type: ignore[method-assign]
+            # Python shares the keys that the first thirty instances have; another one gives each instance a dict of its
+            # own, in a graph of more nodes 464 bytes for each. So the first one that is made has been released.
+            cls.__new__(cls).release_saved_tensors()
 
 
 def _release_one(self: Any) -> None:
