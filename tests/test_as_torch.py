@@ -284,3 +284,24 @@ def test_metadata_name_the_release_that_is_followed() -> None:
         "try:\n    metadata.version('torch-of-nobody')\nexcept metadata.PackageNotFoundError as error:\n    print(error.name)"
     )
     assert run_as_torch(program) == "2.13.0 2.13.0\ntorch-of-nobody"
+
+
+def test_tensors_do_not_promise_the_array_api_as_pytorchs_do_not() -> None:
+    assert run("import pullback; print(hasattr(pullback.Tensor, '__array_namespace__'))") == "False"
+
+
+def test_scipy_computes_with_tensors_and_their_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("scipy")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    program = """
+import torch
+from scipy.special import logsumexp
+x = torch.zeros(4, requires_grad=True)
+with torch.no_grad():
+    print(type(logsumexp(x)) is torch.Tensor)
+total = logsumexp(x * 1, axis=0, keepdims=True)
+total.sum().backward()
+print(tuple(total.shape), x.grad.tolist())
+"""
+    allowed = "import warnings; warnings.filterwarnings('ignore', message='torch.asarray: unspecified requires_grad')\n"
+    assert run_as_torch(allowed + program).splitlines() == ["True", "(1,) [0.25, 0.25, 0.25, 0.25]"]

@@ -25,7 +25,7 @@ LEFT_OUT = frozenset(
     "__class__ __new__ __init__ __init_subclass__ __subclasshook__ __getattribute__ __setattr__ __delattr__ __dir__ "
     "__sizeof__ __getstate__ __reduce__ __reduce_ex__ __torch_function__ __torch_dispatch__ __subclasses__ "
     "__class_getitem__ as_subclass map_ map2_ apply_ share_memory_ cuda xpu ipu pin_memory is_pinned rand randn randint "
-    "__setstate__ __delitem__ __contains__ __getitem__ __setitem__ __array_namespace__ has_torch_function "
+    "__setstate__ __delitem__ __contains__ __getitem__ __setitem__ has_torch_function "
     "has_torch_function_unary has_torch_function_variadic handle_torch_function assert_int_or_pair classproperty "
     "prepare_multiprocessing_environment is_vulkan_available cudnn_is_acceptable set_printoptions lp_pool1d lp_pool2d lp_pool3d "
     "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix".split()

@@ -242,13 +242,6 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
     return F.dlpack_device(self)
 
 
-def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
-    """The module whose functions follow the array API standard's names."""
-    import pullback  # lazy: the package itself is what is asked for
-
-    return pullback
-
-
 def _repr_html(self: Tensor) -> str:
     """What a notebook shows."""
     from pullback.utils.rich_display import tensor_html  # lazy: notebooks alone ask
@@ -257,7 +250,6 @@ def _repr_html(self: Tensor) -> str:
 
 
 PROTOCOLS: dict[str, Any] = {
-    "__array_namespace__": _array_namespace,
     "__bool__": _bool, "__float__": _float, "__int__": _int, "__complex__": _complex, "__index__": _index,
     "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__reversed__": _reversed, "__array__": _array,
     "__array_wrap__": _array_wrap, "__repr__": _repr, "__format__": _format, "__deepcopy__": _deepcopy,

@@ -32,7 +32,7 @@ from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
 
 _UNASKED = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __dict__ __doc__ __hash__ __module__ __weakref__ __torch_function__ "
-    "__torch_dispatch__ __delitem__ __array_namespace__ __getattr__ __setattr__ as_subclass".split()
+    "__torch_dispatch__ __delitem__ __getattr__ __setattr__ as_subclass".split()
 )
 _ASKED_PRIVATE = ("_base", "_version")
 
