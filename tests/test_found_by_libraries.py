@@ -300,3 +300,49 @@ def test_switches_of_backends_may_be_set_everywhere() -> None:
         pullback.backends.cudnn.benchmark = False
     pullback.backends.disable_global_flags()
     assert not pullback.backends.flags_frozen()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: pullback.prod(x, axis=5, keepdims=True), IndexError, "Dimension out of range"),
+        (lambda x: x.cumsum(axis=5), IndexError, "Dimension out of range"),
+        (lambda x: pullback.softmax(x, axis=5), IndexError, "Dimension out of range"),
+        (lambda x: pullback.std(x.long(), axis=0), RuntimeError, "only support floating point"),
+        (lambda x: pullback.linalg.vector_norm(x.long(), axis=0), RuntimeError, "Expected a floating point"),
+        (lambda x: pullback.sort(x * 1j, dim=0, stable=True), RuntimeError, "does not support complex"),
+        (lambda x: pullback.cumsum(x, axis="a"), TypeError, "argument 'dim' must be int, not str"),
+        (lambda x: pullback.prod(x, axis=0, keepdims="a"), TypeError, "argument 'keepdim' must be bool, not str"),
+        (lambda x: pullback.prod(x, axis="a"), TypeError, r"got \(Tensor, axis=str\)"),
+    ],
+)  # fmt: skip
+def test_errors_of_calls_in_numpys_words_are_about_what_is_wrong(call: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(pullback.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: pullback.finfo(x), TypeError, "argument 'type' .* must be torch.dtype, not Tensor"),
+        (lambda x: pullback.iinfo(x), TypeError, "argument 'type' .* must be torch.dtype, not Tensor"),
+        (lambda x: pullback.iinfo(pullback.bool), TypeError, "torch.bool is not supported by torch.iinfo"),
+        (lambda x: pullback.linalg.solve(pullback.eye(2), x), RuntimeError, "B must have at least 2 dimensions"),
+        (lambda x: pullback.searchsorted(x, pullback.ones(2)), RuntimeError, "should have positive dimension"),
+        (lambda x: pullback.searchsorted(pullback.ones(2, 2), x), RuntimeError, "scalar only when"),
+        (lambda x: pullback.searchsorted(pullback.ones(2), x * 1j), NotImplementedError, "ComplexFloat"),
+        (lambda x: pullback.fft.fftfreq(5, dtype=pullback.int32), RuntimeError, "^fftfreq requires a floating point"),
+        (lambda x: pullback.fft.rfftfreq(5, dtype=pullback.bool), RuntimeError, "^rfftfreq requires a floating point"),
+        (lambda x: pullback.linspace(0, 1j, 1, dtype=pullback.float64), RuntimeError, "passed dtype Double"),
+        (lambda x: pullback.logspace(0, 1, 3, dtype=pullback.bool), NotImplementedError, "logspace_cpu"),
+    ],
+)  # fmt: skip
+def test_arguments_that_array_libraries_try_are_refused(call: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(pullback.tensor(1.0))
+
+
+def test_complex_numbers_become_booleans() -> None:
+    assert pullback.tensor([0j, 1j], dtype=pullback.bool).tolist() == [False, True]
+    assert pullback.asarray(1j, dtype=pullback.bool).item() is True
+    assert pullback.zeros(2, dtype=pullback.bool).fill_(1j).tolist() == [True, True]

@@ -449,9 +449,16 @@ def can_cast(from_: DType, to: DType) -> bool:
     return not (a != _BOOL and b == _BOOL)
 
 
-def _of_python_type(value: Any) -> Any:
-    """The dtype that one of Python's own types stands for; anything else as it is."""
-    return {bool: bool_, int: int64, float: float64, complex: complex128}.get(value, value)
+def _described_dtype(function: str, value: Any) -> Any:
+    """The dtype that is given, itself or as one of Python's own types."""
+    if isinstance(value, dtype):
+        return value
+    found = (
+        {bool: bool_, int: int64, float: float64, complex: complex128}.get(value) if isinstance(value, type) else None
+    )
+    if found is None:
+        raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}")
+    return found
 
 
 class iinfo:
@@ -463,7 +470,9 @@ class iinfo:
     """
 
     def __init__(self, type: Any) -> None:
-        type = _of_python_type(type)
+        type = _described_dtype("iinfo", type)
+        if type.category == _BOOL:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != _INT:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy_dtype)
@@ -483,7 +492,7 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
-        type = get_default_dtype() if type is None else _of_python_type(type)
+        type = get_default_dtype() if type is None else _described_dtype("finfo", type)
         if type.category < _FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         real = real_of(type.numpy_dtype)

@@ -8,6 +8,7 @@ from pullback.checks.matrices import (
     refuse_half,
     require_fitting,
     require_floating,
+    require_matrix,
     require_same_dtype,
     require_square,
 )
@@ -46,6 +47,8 @@ def linalg_solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool
     require_square("linalg.solve", A)
     require_same_dtype("linalg.solve", A, B)
     vector = is_vector(A.shape, B.shape)
+    if not vector:
+        require_matrix("linalg.solve", B, "B")
     if vector and not left:
         raise RuntimeError(
             "linalg.solve: Incompatible shapes of A and B for the equation XA = B "

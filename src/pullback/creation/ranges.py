@@ -87,11 +87,25 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
 @declare(out_resized="silently", found="torch")
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` evenly spaced values from start to end."""
-    wanted = dtype_option("linspace", dtype, options.get("out"))
     first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
+    count = _steps("linspace", steps)
+    wanted = _spaced_dtype("linspace", first, last, count, dtype_option("linspace", dtype, options.get("out")))
+    return finish("linspace", allocated(linspace_array, first, last, count, wanted), options)
+
+
+def _spaced_dtype(function: str, first: Any, last: Any, steps: int, wanted: Any) -> Any:
+    """The dtype of values between two numbers: the wanted one, if it can hold them."""
+    is_complex = isinstance(first, complex) or isinstance(last, complex)
     if wanted is None:
-        wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("linspace", allocated(linspace_array, first, last, _steps("linspace", steps), wanted), options)
+        return number_dtype(1j) if is_complex else default_float()
+    if is_complex and wanted.kind not in "cW":
+        raise RuntimeError(
+            f"torch.{function}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
+            f"{scalar_type_name(wanted)}"
+        )
+    if wanted.kind == "b" and steps > 1:
+        raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Bool'")
+    return wanted
 
 
 def _steps(function: str, steps: Any) -> int:
@@ -106,12 +120,11 @@ def _steps(function: str, steps: Any) -> int:
 @declare(out_resized="silently", found="torch")
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
     """`steps` values whose logarithms are evenly spaced."""
-    wanted = dtype_option("logspace", dtype, options.get("out"))
     first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
     radix = number_of("logspace", "base", 4, base)
-    if wanted is None:
-        wanted = number_dtype(1j) if isinstance(first, complex) or isinstance(last, complex) else default_float()
-    return finish("logspace", allocated(logspace_array, first, last, _steps("logspace", steps), radix, wanted), options)
+    count = _steps("logspace", steps)
+    wanted = _spaced_dtype("logspace", first, last, count, dtype_option("logspace", dtype, options.get("out")))
+    return finish("logspace", allocated(logspace_array, first, last, count, radix, wanted), options)
 
 
 @told_to_modes

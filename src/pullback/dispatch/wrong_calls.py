@@ -24,6 +24,8 @@ from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.tensor_base import TensorBase
 
+_NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim"}
+
 
 def complaint_about_call() -> str | None:
     """What PyTorch says of the call by which the user came into the package."""
@@ -35,7 +37,8 @@ def complaint_about_call() -> str | None:
     function = getattr(owner, entered.name, None)
     parameters = inspect.signature(function).parameters if function is not None else {}
     defaults = {name: parameter.default for name, parameter in parameters.items()}
-    return complaint(entered.name, entered.is_method, *as_called(entered, defaults))
+    complaints = [complaint(entered.name, entered.is_method, *call) for call in as_called(entered, defaults)]
+    return None if None in complaints else complaints[0]
 
 
 def complaint(name: str, is_method: bool, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
@@ -62,6 +65,7 @@ def _reason(name: str, signature: Signature, args: Sequence[Any], kwargs: dict[s
     """Why a signature does not take a call; None if it does."""
     positional = signature.positional
     args = _packed(positional, args)
+    kwargs = _in_own_words(signature, kwargs)
     if len(args) > len(positional):
         least = sum([p.default is None for p in positional])
         count = str(least) if least == len(positional) else f"from {least} to {len(positional)}"
@@ -95,6 +99,12 @@ def _reason(name: str, signature: Signature, args: Sequence[Any], kwargs: dict[s
         if keyword in given:
             return f"{name}() got multiple values for argument '{keyword}'"
     return None
+
+
+def _in_own_words(signature: Signature, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name, with NumPy's words for a parameter of the signature replaced by PyTorch's."""
+    known = {p.name for p in signature.parameters}
+    return {_NUMPY_WORDS[n] if _NUMPY_WORDS.get(n) in known - kwargs.keys() else n: v for n, v in kwargs.items()}
 
 
 def _packed(positional: list[Parameter], args: Sequence[Any]) -> Sequence[Any]:

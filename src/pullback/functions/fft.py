@@ -271,15 +271,22 @@ def fft_fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     _check_points(n)
-    wanted = dtype_option("fft_fftfreq", options.pop("dtype", None))
-    return finish("fft_fftfreq", fft_frequencies(n, d, wanted or default_float(), False), options)
+    wanted = _frequency_dtype("fftfreq", options.pop("dtype", None))
+    return finish("fft_fftfreq", fft_frequencies(n, d, wanted, False), options)
 
 
 def fft_rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of a one-sided transform."""
     _check_points(n)
-    wanted = dtype_option("fft_rfftfreq", options.pop("dtype", None))
-    return finish("fft_rfftfreq", fft_frequencies(n, d, wanted or default_float(), True), options)
+    wanted = _frequency_dtype("rfftfreq", options.pop("dtype", None))
+    return finish("fft_rfftfreq", fft_frequencies(n, d, wanted, True), options)
+
+
+def _frequency_dtype(function: str, dtype: Any) -> Any:
+    wanted = dtype_option(f"fft_{function}", dtype) or default_float()
+    if not is_float_or_complex(wanted):
+        raise RuntimeError(f"{function} requires a floating point or complex dtype")
+    return wanted
 
 
 def _shifted_dims(input: Tensor, dim: Any) -> tuple[int, ...]:

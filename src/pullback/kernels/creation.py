@@ -56,7 +56,7 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
                 raise ValueError("Overflow when unpacking long long")
     if dtype is None or array.dtype == dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind not in "cW":
+    if array.dtype.kind == "c" and dtype.kind not in "bcW":
         raise TypeError("must be real number, not complex")
     if dtype.kind in "iu" and array.dtype.kind in "iu" and array.size:
         info = np.iinfo(dtype)
@@ -68,7 +68,7 @@ def array_from_values(data: Any, dtype: DType | None) -> Array:
 def _fill(array: Array, value: Scalar) -> Array:
     """One Python number in a 0-dim array, refused where the type cannot hold it; -1 in an unsigned one wraps around."""
     kind = array.dtype.kind
-    if isinstance(value, complex) and kind not in "cW":
+    if isinstance(value, complex) and kind not in "bcW":
         raise TypeError("must be real number, not complex")
     if kind in "iu":
         if isinstance(value, float) and not math.isfinite(value):
@@ -94,7 +94,7 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
     """A Python number as a NumPy scalar, refused where the type cannot hold it; fractions are cut off."""
     if dtype.kind == "f" and dtype.itemsize > 1 and isinstance(value, (int, float)) and -60000 < value < 60000:
         return dtype.type(value)  # the common case: even float16 holds it
-    if isinstance(value, complex) and dtype.kind not in "cW":
+    if isinstance(value, complex) and dtype.kind not in "bcW":
         if value.imag:
             raise _overflow(dtype)
         value = value.real

@@ -29,8 +29,10 @@ def searchsorted(
     if sorter is not None:
         _check_sorter(sorted_sequence, sorter)
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
+    _check_boundaries(sorted_sequence, input)
     if np.size(input):
         refuse_kinds(sorted_sequence, "bc", "searchsorted_out_cpu")
+        refuse_kinds(input, "c", "searchsorted_out_cpu")
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     dtype = np.dtype(np.int32 if out_int32 else np.int64)
     if _has_nan(sorted_sequence) or _has_nan(input):
@@ -38,6 +40,18 @@ def searchsorted(
     if sorted_sequence.ndim == 1:
         return np.searchsorted(sorted_sequence, input, where).astype(dtype)
     return _search_rows(sorted_sequence, np.asarray(input), where).astype(dtype)
+
+
+def _check_boundaries(boundaries: Array, values: Array) -> None:
+    if boundaries.ndim != 1 and values.ndim == 0:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({boundaries.ndim}) and input value's dim(0) numel(1)"
+        )
+    if boundaries.ndim == 0:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
 
 
 def _check_sorter(sorted_sequence: Array, sorter: Array) -> None:
@@ -218,4 +232,4 @@ def triu_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
 @by_device
 def as_value(value: Any, dtype: Any) -> Array:
     """A Python number to search for."""
-    return np.asarray(value, dtype if dtype.kind == "f" else None)
+    return np.asarray(value, dtype if dtype.kind == "f" and not isinstance(value, complex) else None)

@@ -152,13 +152,16 @@ def compiled_method_entered() -> Entered | None:
     return Entered(name, True, operands, named, tuple(parameters))
 
 
-def as_called(entered: Entered, defaults: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call that were written in it, without the tensor whose method it is."""
+def as_called(entered: Entered, defaults: dict[str, Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The arguments of a call that were written in it, without the tensor whose method it is.
+
+    A call with stars does not tell which arguments were named: both readings are given.
+    """
     names, written = _call_site(_INSIDE) or ((), 0)
     values = {**dict(zip(entered.parameters, entered.args, strict=False)), **entered.kwargs}
     if names or written:
-        return entered.args[entered.is_method :][:written], {n: values[n] for n in names if n in values}
-    given = list(entered.args)  # of a call with stars: what is a default may not have been written
+        return [(entered.args[entered.is_method :][:written], {n: values[n] for n in names if n in values})]
+    given = list(entered.args)  # what is a default may not have been written
     while (
         given
         and len(given) <= len(entered.parameters)
@@ -166,7 +169,8 @@ def as_called(entered: Entered, defaults: dict[str, Any]) -> tuple[tuple[Any, ..
     ):
         given.pop()
     named = {n: v for n, v in entered.kwargs.items() if not _is_default(v, defaults.get(n))}
-    return tuple(given[entered.is_method :]), named
+    by_name = {**dict(zip(entered.parameters[1:], given[1:], strict=False)), **named}
+    return [(tuple(given[entered.is_method :]), named), (() if entered.is_method else tuple(given[:1]), by_name)]
 
 
 _IN_PYTHON = ("pullback.nn.modules.", "pullback.nn.init", "pullback.nn.utils.", "pullback.optim.")
