@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import html
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pullback.compiling.backend import build
 from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.compiled_function import CompiledFunction, Segments, text_of
 from pullback.compiling.entries import Entry
+from pullback.compiling.explanation_page import page
 from pullback.compiling.function_text import CannotSplit
+from pullback.compiling.kernel_times import KernelList, kernel_lists, timed_kernel_lists
 from pullback.compiling.program import Program, Value
 from pullback.compiling.recorder import Stop
+from pullback.compiling.structure import flatten
 
 
 class Segment(NamedTuple):
@@ -35,7 +41,12 @@ class Explanation:
         entry: Entry | None,
         segments: Sequence[Segment] = (),
         recompilations: Sequence[str] = (),
+        kernels: Sequence[KernelList] = (),
+        name: str = "a function",
     ) -> None:
+        self.name = name
+        self.kernels = kernels
+        """What the programs consist of: for each a title and its kernels, with text and seconds where they are known."""
         self.recompilations = recompilations
         """How often the compiled function was recorded before, for which reasons, and what sizes became of it."""
         self.break_reasons = _distinct(stops)
@@ -71,12 +82,33 @@ class Explanation:
 
     __repr__ = __str__
 
+    @property
+    def summary(self) -> str:
+        """The first line of the report."""
+        return self._programs().splitlines()[0]
+
+    @property
+    def kept(self) -> list[str]:
+        """The arrays that a program keeps for its backward."""
+        if self.entry is None or self.entry.backward_program is None:
+            return []
+        kept = self.entry.forward_program.outputs[self.entry.shown :]
+        return [f"{v.dtype} {list(map(int, v.shape))}, {_bytes(v):,} bytes" for v in kept if type(v) is Value]
+
     def to_html(self) -> str:
-        """The report as a page of its own."""
-        text = str(self).replace("&", "&amp;").replace("<", "&lt;")
+        """The report as a self-contained page: breaks with lines, recompilations, kernels with their text and time."""
+        return page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file and return its path."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.to_html(), encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
         return (
-            "<!doctype html><meta charset='utf-8'><title>compile</title>"
-            f"<body style='font: 14px monospace; white-space: pre-wrap'>{text}</body>"
+            f'<iframe srcdoc="{html.escape(self.to_html())}" style="width:100%;height:640px" title="compile"></iframe>'
         )
 
 
@@ -94,10 +126,26 @@ def explain(function: Any) -> Callable[..., Explanation]:
         entry = None if made.stops else Entry(made, wanted, build)
         segments = [] if entry is not None or text is None else _segments(wanted, text, made)
         made.release_traced()
+        leaves: list[Any] = []
+        flatten((args, kwargs), leaves)
+        kernels = _piece_kernels(function) if entry is None else timed_kernel_lists(entry, leaves)
         made.release()
-        return Explanation(made.stops, entry, segments, _recompilations(function))
+        name = getattr(wanted, "__qualname__", type(wanted).__name__)
+        return Explanation(made.stops, entry, segments, _recompilations(function), kernels, name)
 
     return explain_call
+
+
+def _piece_kernels(function: Any) -> list[KernelList]:
+    """The kernels of the pieces of a compiled function that were compiled in calls before."""
+    segments = getattr(function, "segments", None)
+    return [
+        listed
+        for piece in ([] if segments is None else segments.pieces)
+        for kind in piece.kinds.values()
+        for entry in kind.entries[:1]
+        for listed in kernel_lists(entry, f"Lines {piece.lines[0]} to {piece.lines[1]}: ")
+    ]
 
 
 def _recompilations(function: Any) -> list[str]:

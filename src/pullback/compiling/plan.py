@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -416,6 +417,8 @@ class PlannedRunner:
         self._size = len(program.inputs)
         self._count = len(program.inputs)
         self._steps: list[Callable[[list[Any]], None]] = []
+        self._natives: dict[int, tuple[Any, list[int]]] = {}
+        """By turn: the objects that run segments, and where what they are given is held."""
         numbers = [i for i, value in enumerate(program.inputs) if isinstance(value, Number)]
         dies = self._last_uses()
         for turn, part in enumerate(plan.parts):
@@ -512,6 +515,7 @@ class PlannedRunner:
         native = tables.make(addresses, lambda given: native(_relaid(part.inputs, given)))
         sources = [*[self._slot(storage) for storage in part.inputs], *numbers]
         targets = [self._slot(storage) for storage in part.outputs]
+        self._natives[len(self._steps)] = (native, sources)
 
         def run(held: list[Any]) -> None:
             made = native([held[slot] for slot in sources])
@@ -533,6 +537,21 @@ class PlannedRunner:
                 array[...] = content
             raise
         return [reader(held) for reader in self._outputs]
+
+    def times(self, inputs: Sequence[Any]) -> list[float]:
+        """The seconds that each kernel takes; segments run twice, and so may write twice into the inputs."""
+        held: list[Any] = [*inputs, *[None] * (self._size - self._count)]
+        times: list[float] = []
+        for turn, step in enumerate(self._steps):
+            if turn in self._natives:
+                native, sources = self._natives[turn]
+                times += [nanoseconds * 1e-9 for nanoseconds in native.times([held[slot] for slot in sources])]
+                step(held)
+            else:
+                begin = time.perf_counter()
+                step(held)
+                times.append(time.perf_counter() - begin)
+        return times
 
 
 def _window(array: Any, place: Place) -> Any:
@@ -581,6 +600,7 @@ class BuiltRunner:
         self._plan: Plan | None = None
         self._reference = reference
         self._run: Callable[[Sequence[Any]], list[Any]] = self._reference
+        self.planned: PlannedRunner | None = None
         self.is_compiled = False
         self.problem = ""
         self._thread = threading.Thread(target=self._compile, name="pullback-compile", daemon=True)
@@ -617,7 +637,7 @@ class BuiltRunner:
             )
             self.native = made
             return made
-        planned = PlannedRunner(plan, addresses)
+        self.planned = planned = PlannedRunner(plan, addresses)
         fits = _layout_check(plan)
 
         def run(inputs: Sequence[Any]) -> list[Any]:
@@ -632,17 +652,19 @@ class BuiltRunner:
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         return self._run(inputs)
 
+    def kernels(self) -> list[tuple[str, str]]:
+        """What runs, in order: a title for each kernel, and its text where it is a loop."""
+        return [kernel for part in self.plan.parts for kernel in _kernels(part)]
+
     def times(self, inputs: Sequence[Any]) -> list[tuple[str, float]]:
-        """The kernels of a program that is one piece, with the seconds that each takes in one call."""
-        segment = self.plan.parts[0]
+        """The kernels with the seconds that each takes in one call, which may write into the inputs more than once."""
+        titles = [title for title, _ in self.kernels()]
         native = getattr(self, "native", None)
-        if native is None:
-            return []
-        assert isinstance(segment, Segment)
-        return [
-            (_title(i), nanoseconds * 1e-9)
-            for i, nanoseconds in zip(segment.instructions, native.times(inputs), strict=True)
-        ]
+        if native is not None:
+            seconds = [nanoseconds * 1e-9 for nanoseconds in native.times(inputs)]
+        else:
+            seconds = [] if self.planned is None else self.planned.times(inputs)
+        return list(zip(titles, seconds, strict=True)) if seconds else []
 
     def describe(self) -> str:
         """What runs, kernel by kernel, with the text of the loops."""
@@ -680,18 +702,25 @@ def _title(instruction: Instruction) -> str:
     return f"{instruction.group.kind} over {[int(dim) for dim in instruction.group.dims]}: {told or 'copy'}"
 
 
+def _kernels(part: Segment | KernelCall) -> list[tuple[str, str]]:
+    """The kernels of a part: titles and texts."""
+    if isinstance(part, KernelCall):
+        return [(f"kernel {part.call.kernel}", "")]
+    return [(_title(instruction), instruction.text) for instruction in part.instructions]
+
+
 def describe(plan: Plan, problem: str = "") -> str:
     """A plan in words and in C."""
     lines = [f"not compiled: {problem}"] if problem else []
     for part in plan.parts:
         if isinstance(part, KernelCall):
-            lines.append(f"kernel {part.call.kernel}")
+            lines.append(_kernels(part)[0][0])
             continue
         _, arena = _arena(part)
         lines.append(f"segment of {len(part.instructions)} kernels, {arena} bytes of memory of its own")
-        for instruction in part.instructions:
-            lines.append(f"  {_title(instruction)}")
-            lines += [f"    {line}" for line in instruction.text.splitlines()]
+        for title, text in _kernels(part):
+            lines.append(f"  {title}")
+            lines += [f"    {line}" for line in text.splitlines()]
     return "\n".join(lines)
 
 

@@ -63,6 +63,8 @@ def compile(
 def explain(function: Any) -> Callable[..., Any]:
     """What compile makes of a function: call the result with the arguments of a call, and print what it returns.
 
+    `.save(path)` of what it returns writes a page with the kernels, their texts and their times.
+
     >>> import pullback
     >>> def f(x):
     ...     y = x.exp()

@@ -1,0 +1,105 @@
+"""The kernels of built programs, with their texts and how long each takes: for `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pullback.backend.random import default_generator
+from pullback.backend.traced_array import plain
+from pullback.compiling.entries import Entry
+from pullback.compiling.memory import laid_out
+from pullback.compiling.numbers import evaluate
+from pullback.compiling.plan import BuiltRunner, NotPlanned
+from pullback.compiling.program import Program
+
+_RUNS = 3
+
+
+class Kernel(NamedTuple):
+    """What one kernel does, its C text where it is a loop, and its seconds in one call, if they were measured."""
+
+    title: str
+    text: str
+    seconds: float | None
+
+
+class KernelList(NamedTuple):
+    """The kernels of a program, in order."""
+
+    title: str
+    kernels: list[Kernel]
+
+
+def kernel_lists(entry: Entry, lines: str = "") -> list[KernelList]:
+    """The kernels of an entry's forward and backward, without times."""
+    lists = [KernelList(lines + title, list_kernels(run, program)) for title, run, program in _programs(entry)]
+    return lists + _updates(entry, lines)
+
+
+def timed_kernel_lists(entry: Entry, leaves: Sequence[Any]) -> list[KernelList]:
+    """The kernels of an entry's forward and backward, with times where it can be run on copies of the arguments."""
+    state = default_generator.get_state()
+    try:
+        return _timed(entry, leaves)
+    except Exception:  # a `.grad` that the call took away, say: what is told is less, and not an error
+        return kernel_lists(entry)
+    finally:
+        default_generator.set_state(state)
+
+
+def list_kernels(runner: Any, program: Program, seconds: Sequence[float] = ()) -> list[Kernel]:
+    """The kernels that a runner runs: those of its plan, or those that were recorded where there is none."""
+    try:
+        found = runner.kernels() if isinstance(runner, BuiltRunner) else None
+    except NotPlanned:
+        found = None
+    if found is None:
+        found = [(call.kernel, "") for call in program.calls]
+    times: Sequence[float | None] = seconds or [None] * len(found)
+    return [Kernel(title, text, time) for (title, text), time in zip(found, times, strict=True)]
+
+
+def _programs(entry: Entry) -> list[tuple[str, Any, Program]]:
+    found = [("Forward", entry.run_forward, entry.forward_program)]
+    if entry.backward_program is not None:
+        found.append(("Backward", entry.backward_of([True] * len(entry.gradient_values)).run, entry.backward_program))
+    return found
+
+
+def _timed(entry: Entry, leaves: Sequence[Any]) -> list[KernelList]:
+    tensors = entry.tensors_of(leaves)
+    numbers = [evaluate(expression, leaves) for _, expression in entry.scalars]
+
+    def inputs() -> list[Any]:
+        return [*[_copy(plain(tensor._array)) for tensor in tensors], *numbers]
+
+    lists = [_measured("Forward", entry.run_forward, entry.forward_program, [inputs() for _ in range(_RUNS)])]
+    if entry.backward_program is not None:
+        kept = entry.run_forward(inputs())[entry.shown :]
+        backward = entry.backward_of([True] * len(entry.gradient_values))
+        given = [kept[place] for place in backward.kept]
+        given += [laid_out(1, value.shape, value.strides, value.dtype) for _, value in backward.gradients]
+        lists.append(_measured("Backward", backward.run, entry.backward_program, [given] * _RUNS))
+    return lists + _updates(entry)
+
+
+def _updates(entry: Entry, lines: str = "") -> list[KernelList]:
+    """The steps of optimizers that run after a program. They are not measured: they would count in the optimizer."""
+    found = [Kernel(f"optimizer.update of {len(update.rows)} parameters", "", None) for update in entry.updates]
+    return [KernelList(f"{lines}Optimizer", found)] if found else []
+
+
+def _measured(title: str, runner: Any, program: Program, inputs: Sequence[list[Any]]) -> KernelList:
+    """A program's kernels with the least of the times of several calls."""
+    if not isinstance(runner, BuiltRunner):
+        return KernelList(title, list_kernels(runner, program))
+    runner.wait()
+    if not runner.is_compiled:
+        return KernelList(title, list_kernels(runner, program))
+    rows = [[seconds for _, seconds in runner.times(given)] for given in inputs]
+    return KernelList(title, list_kernels(runner, program, [min(row) for row in zip(*rows, strict=True)]))
+
+
+def _copy(array: Any) -> Any:
+    return laid_out(array, array.shape, array.strides, array.dtype)
