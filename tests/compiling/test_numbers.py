@@ -116,11 +116,11 @@ def test_number_between_two_segments_is_an_input_of_the_next() -> None:
 
 
 def test_too_many_kinds_of_arguments_are_told_once_and_run_eagerly() -> None:
-    compiled = pullback.compile(lambda x: x * 2)
+    compiled = pullback.compile(lambda x, count: x * count)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for size in range(1, compiled_function.KINDS + 5):
-            assert compiled(pullback.ones(size)).tolist() == [2.0] * size
+        for count in range(compiled_function.KINDS + 5):
+            assert compiled(pullback.ones(2), count).tolist() == [count, count]
     assert [str(w.message)[:35] for w in caught] == ["torch.compile hit recompile_limit ("]
     assert len(compiled.kinds) == compiled_function.KINDS
 
