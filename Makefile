@@ -146,7 +146,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 	PYTHONPATH=$$($(COMPILED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	$(BIN)/python -m benchmarks.operations --write docs/operation_times.md
 
-# A million small steps, graphs of ten million nodes (up to 9 GB) and the bytes of a node beside PyTorch's: ten minutes. Linux.
+# A million small steps, graphs of ten million nodes (up to 7 GB) and the bytes of a node beside PyTorch's: ten minutes. Linux.
 .PHONY: memory
 memory: $(VENV)/.conformance
 	$(BIN)/python -m benchmarks.memory_over_time --write

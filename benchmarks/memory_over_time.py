@@ -26,8 +26,8 @@ Step = Callable[[], None]
 Found = dict[str, Any]
 SAMPLES = 20
 FLAT_BYTES = 2**20
-FLAT_BLOCKS = 200
-"""Memory that grew by less is flat: a single byte or block in each of a million steps is far above both."""
+FLAT_BLOCKS = 2000
+"""Memory that grew by less is flat: caches fill up late, but one block in each of 100,000 steps is far above."""
 
 
 # The steps: each function takes the framework and gives back one step.
