@@ -265,6 +265,15 @@ def test_compiled_function_inside_of_a_compiled_function_is_part_of_it() -> None
     assert skipped(inner) == 0
 
 
+def test_calls_inside_of_a_recording_are_no_kinds_of_their_own() -> None:
+    inner = pullback.compile(lambda x, count: x * count)
+    outer = pullback.compile(lambda x, count: inner(x, count).exp())
+    for count in range(3):
+        outer(pullback.ones(2), count)
+    assert len(outer.kinds) == 3
+    assert not inner.kinds
+
+
 def test_decorated_method_is_compiled_for_its_object() -> None:
     class Scale:
         def __init__(self, factor: float) -> None:

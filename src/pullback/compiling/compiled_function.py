@@ -150,8 +150,10 @@ class CompiledFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current_recorder() is not None:  # it is part of what is recorded
+            return self.function(*args, **kwargs)
         segments = self.segments
-        if segments is not None and current_recorder() is None:
+        if segments is not None:
             return segments.run(*args, **kwargs)
         leaves: list[Any] = []
         try:
@@ -169,8 +171,6 @@ class CompiledFunction:
                 if self.check:
                     return run_checked(entry, leaves, args, kwargs)
                 return entry.run(leaves, args, kwargs)
-        if current_recorder() is not None:
-            return self.function(*args, **kwargs)
         with waiting(f"compiling {_told_name(self.function)}"):
             return self._record(kind, leaves, args, kwargs)
 
