@@ -14,6 +14,8 @@ from benchmarks.memory_over_time import STEPS, Step
 from pullback.recording.operation_node import OperationNode
 
 WARM_UP = 300
+# Python's cache of attributes keeps up to 4,096 names that were made at run time.
+clear_cached_names: Any = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", int)
 
 
 def growth(step: Step, count: int) -> tuple[int, int]:
@@ -21,10 +23,12 @@ def growth(step: Step, count: int) -> tuple[int, int]:
     for _ in range(WARM_UP):
         step()
     gc.collect()
+    clear_cached_names()
     blocks, objects = sys.getallocatedblocks(), len(gc.get_objects())
     for _ in range(count):
         step()
     gc.collect()
+    clear_cached_names()
     return sys.getallocatedblocks() - blocks, len(gc.get_objects()) - objects
 
 
