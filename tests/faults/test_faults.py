@@ -16,6 +16,8 @@ from tests.faults.__main__ import PLANTERS, complete_run, examine, places_of, re
 from tests.faults.planting import Interrupt, InterruptPlanter
 from tests.faults.scenarios import SCENARIOS, Made
 
+# A fault that meets a generator while it is closed has nobody to go to: Python tells of it and goes on.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 needs_guards = pytest.mark.skipif(extension is None, reason="guards are part of the compiled kernels")
 
 
