@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pullback.checks.dtypes import refuse_kinds
+from pullback.checks.dtypes import refuse_complex_bounds, refuse_kinds
 from pullback.typing import Array, Scalar
 
 
-def _unsupported_by_relu(input: Array) -> Exception:
-    if input.dtype.kind == "b":
-        return RuntimeError("Boolean inputs not supported for relu")
-    return NotImplementedError("clamp is not supported for complex types")
-
-
 def relu(input: Array) -> None:
-    if input.dtype.kind in "bc":
-        raise _unsupported_by_relu(input)
+    if input.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    refuse_complex_bounds(input)
 
 
 def logsigmoid(input: Array) -> None:

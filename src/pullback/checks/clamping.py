@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.checks.dtypes import refuse_kinds
+from pullback.checks.dtypes import refuse_complex_bounds, refuse_kinds
 from pullback.typing import Array, Scalar
 
 
@@ -31,14 +31,12 @@ def fmin(input: Array, other: Array) -> None:
 
 
 def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> None:
-    if input.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
+    refuse_complex_bounds(input)
     refuse_kinds(input, "b", "clamp")
 
 
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> None:
-    if input.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
+    refuse_complex_bounds(input)
     if min is not None and max is not None:
         refuse_kinds(input, "b", "clamp_cpu")
 

@@ -6,22 +6,25 @@ from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.typing import Array
 
 
+def not_implemented(function: str, input: Array) -> NotImplementedError:
+    """A function has no kernel for the dtype of an input."""
+    return NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(input.dtype)}'")
+
+
 def refuse_kinds(input: Array, kinds: str, function: str) -> None:
     """Raise for an input whose dtype is of one of NumPy's `kinds` ("b" bool, "i" and "u" integers, "f", "c")."""
     if input.dtype.kind in kinds:
-        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(input.dtype)}'")
+        raise not_implemented(function, input)
 
 
 def refuse_complex(name: str, input: Array) -> None:
     """Refuse numbers that have no order."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
+    refuse_kinds(input, "c", name)
 
 
 def refuse_unordered(name: str, input: Array) -> None:
     """Refuse bools and complex numbers."""
-    if input.dtype.kind in "bc":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
+    refuse_kinds(input, "bc", name)
 
 
 def require_real_floating(name: str, input: Array) -> None:
@@ -33,4 +36,10 @@ def require_real_floating(name: str, input: Array) -> None:
 def require_floating(name: str, input: Array) -> None:
     """Refuse integers where PyTorch has no kernel for them."""
     if not is_float_or_complex(input.dtype):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
+        raise not_implemented(name, input)
+
+
+def refuse_complex_bounds(input: Array) -> None:
+    """Refuse complex numbers where a bound is compared with them."""
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")

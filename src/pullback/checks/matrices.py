@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.checks.dtypes import not_implemented
 from pullback.typing import Array, Shape
 
 
 def require_matrix(function: str, A: Array, name: str = "A") -> None:
     if A.ndim < 2:
         raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
+
+
+def require_dimensions(function: str, A: Array, name: str) -> None:
+    """What older functions say of an array that is no matrix."""
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"{function}: Expected {name} to have at least 2 dimensions, but it has {A.ndim} dimensions instead"
+        )
+
+
+def require_rows(function: str, A: Array, B: Array) -> None:
+    """What older functions say of right-hand sides that have not as many rows as A has columns."""
+    if B.shape[-2] != A.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {function}: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b matrix "
+            f"is {B.shape[-2]} by {B.shape[-1]}"
+        )
 
 
 def require_square(function: str, A: Array, name: str = "A") -> None:
@@ -36,7 +54,7 @@ def is_vector(A_shape: Shape, B_shape: Shape) -> bool:
 def refuse_half(A: Array, function: str) -> None:
     """Refuse what the LAPACK routine has no version of: integers and 16-bit floats."""
     if A.dtype.itemsize == 2 or A.dtype.kind not in "fc":
-        raise NotImplementedError(f"\"{function}\" not implemented for '{scalar_type_name(A.dtype)}'")
+        raise not_implemented(function, A)
 
 
 def require_same_dtype(function: str, A: Array, B: Array) -> None:

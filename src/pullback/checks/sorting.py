@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.backend.dtype import scalar_type_name
-from pullback.checks.dtypes import refuse_unordered
+from pullback.checks.dtypes import refuse_complex, refuse_unordered
 from pullback.typing import Array, Dim
 
 
@@ -33,5 +32,4 @@ def nanmedian_all(input: Array) -> None:
 
 
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> None:
-    if input.dtype.kind == "c":
-        raise NotImplementedError(f"\"mode\" not implemented for '{scalar_type_name(input.dtype)}'")
+    refuse_complex("mode", input)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pullback.checks.matrices import refuse_half, require_fitting, require_matrix, require_square
+from pullback.checks.matrices import (
+    refuse_half,
+    require_dimensions,
+    require_fitting,
+    require_matrix,
+    require_rows,
+    require_square,
+)
 from pullback.typing import Array
 
 
@@ -16,20 +23,10 @@ def linalg_solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = Tru
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> None:
-    if input.ndim < 2:
-        raise RuntimeError(
-            f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input.ndim} dimensions instead"
-        )
-    if A.ndim < 2:
-        raise RuntimeError(
-            f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A.ndim} dimensions instead"
-        )
+    require_dimensions("torch.triangular_solve", input, "b")
+    require_dimensions("torch.triangular_solve", A, "A")
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
         )
-    if input.shape[-2] != A.shape[-1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b "
-            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
-        )
+    require_rows("triangular_solve", A, input)
