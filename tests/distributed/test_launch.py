@@ -189,24 +189,40 @@ def test_hosts_and_files_of_hosts_are_passed_on_to_mpiexec(
         assert arguments[arguments.index(options[0]) + 1] == options[1]
 
 
+def forwarded(text: str, size: int, folder: Path, *, tagged: bool) -> tuple[str, str]:
+    """What users see, and what is kept for the launcher, of a text that comes in pieces."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as source, open(folder / "shown", "w+") as target:
+        said: list[bytes] = []
+        thread = threading.Thread(target=_forward, args=(source, target, said, tagged))
+        thread.start()
+        for start in range(0, len(text), size):
+            os.write(writing, text[start : start + size].encode())
+            time.sleep(0.001)
+        os.close(writing)
+        thread.join()
+    return (folder / "shown").read_text(), b"".join(said).decode()
+
+
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
 def test_what_open_mpi_adds_is_taken_out_however_it_comes(size: int, tmp_path: Path) -> None:
     rule = 74 * "-"
     end = "prterun noticed that process rank 1 with PID 37 on node here exited on\nsignal 9 (Killed)."
-    text = f"[1,0]<stdout>: first\n[1,1]<stdout>: [1, 2]\n[a] b\n{rule}\n{end}\n{rule}\n".encode()
-    reading, writing = os.pipe()
-    with open(reading, "rb") as source, open(tmp_path / "shown", "w+") as target:
-        said: list[bytes] = []
-        thread = threading.Thread(target=_forward, args=(source, target, said, True))
-        thread.start()
-        for start in range(0, len(text), size):
-            os.write(writing, text[start : start + size])
-            time.sleep(0.001)
-        os.close(writing)
-        thread.join()
-    assert (tmp_path / "shown").read_text() == "[rank0] first\n[rank1] [1, 2]\n[a] b\n"
+    text = f"[1,0]<stdout>: first\n[1,1]<stdout>: [1, 2]\n[a] b\n{rule}\n{end}\n{rule}\n"
+    shown, said = forwarded(text, size, tmp_path, tagged=True)
+    assert shown == "[rank0] first\n[rank1] [1, 2]\n[a] b\n"
     (tmp_path / "process37").write_text("1")
-    assert _explain(tmp_path, 1, b"".join(said).decode()) == 137
+    assert _explain(tmp_path, 1, said) == 137
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 33, 1000])
+def test_what_srun_adds_is_taken_out_however_it_comes(
+    size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, said = forwarded("first\nsrun: error: here: task 1: Killed\nsrun alone", size, tmp_path, tagged=False)
+    assert shown == "first\nsrun alone"
+    assert _explain(tmp_path, 137, said) == 137
+    assert "rank 1 was killed by signal 9" in capsys.readouterr().err
 
 
 def test_several_machines_need_their_names() -> None:

@@ -39,6 +39,9 @@ BANNER = re.compile(
 RULES = (83 * b"=" + b"\n=   BAD TERMINATION", 74 * b"-" + b"\nprterun ")
 """How the mpiexec of MPICH, and that of Open MPI, begin to say so."""
 
+OPENINGS = (b"Abort(", b"[proxy:", b"[mpiexec@", b"srun: ", b"slurmstepd: error")
+"""How single lines of theirs begin."""
+
 TAG = re.compile(rb"^\[\d+,(\d+)\]<std(?:out|err)>: ?", re.MULTILINE)
 """Open MPI's way of saying which rank a line comes from."""
 
@@ -176,12 +179,15 @@ def _labelled(text: bytes) -> bytes:
 
 
 def _begun(text: bytes) -> int:
-    """Where a banner begins whose end is still to come; it comes in pieces."""
+    """Where a banner or a line of the launcher's begins whose end is still to come; it comes in pieces."""
     for start in range(max(0, len(text) - 2000), len(text)):
         rest = text[start:]
         if any(rule.startswith(rest) or rest.startswith(rule) for rule in RULES):
             return start
-    return len(text)
+    line = text.rfind(b"\n") + 1
+    rest = text[line:]
+    is_theirs = rest and any(opening.startswith(rest) or rest.startswith(opening) for opening in OPENINGS)
+    return line if is_theirs else len(text)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
