@@ -186,7 +186,7 @@ if __name__ == "__main__":
     queue = context.Queue()
     process = context.Process(target=work, args=(queue,))
     process.start()
-    print(queue.get(timeout=60))
+    print(queue.get(timeout=300))
     process.join(60)
 """
     assert run_script(tmp_path, text).stdout == "4.0\n"

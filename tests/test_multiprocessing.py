@@ -41,8 +41,8 @@ def test_what_another_process_writes_is_seen_here(method: str) -> None:
     process.start()
     for value in (first, (whole, whole[:2]), parameter):
         inbox.put(value)
-    assert outbox.get(timeout=60) == (100.0, True, "Parameter", True)
-    received = outbox.get(timeout=60)
+    assert outbox.get(timeout=300) == (100.0, True, "Parameter", True)
+    received = outbox.get(timeout=300)
     inbox.put(None)
     process.join(60)
     assert received.tolist() == [0.0, 1.0, 2.0]
@@ -83,7 +83,7 @@ def test_a_spawned_process_of_a_pytorch_program_runs_on_pullback(tmp_path: Path)
         "    process.start(); process.join(); print(shared)\n"
     )
     command = [sys.executable, "-m", "pullback", "run", str(script)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout == "tensor([1.])\n"
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout == "tensor([1.])\n"
 
 
 def test_a_module_is_trained_by_another_process() -> None:

@@ -204,9 +204,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 import threading, time
 found = []
 thread = threading.Thread(target=lambda: found.extend(Library().addresses(["void NAME(void) {}"])))
-thread.start()
 try:
-    time.sleep(30)
+    thread.start()
+    time.sleep(1000)
 except KeyboardInterrupt:
     pass
 thread.join()

@@ -14,7 +14,7 @@ from tests.distributed.running import checks_of
 
 
 def main(folder: str, *modules: str) -> None:
-    dist.init_process_group("mpi", timeout=timedelta(seconds=20))
+    dist.init_process_group("mpi", timeout=timedelta(seconds=120))
     outcomes: dict[str, str] = {}
     path = Path(folder) / f"rank{dist.get_rank()}.json"
     for name in modules:
@@ -27,7 +27,7 @@ def main(folder: str, *modules: str) -> None:
                 outcomes[key] = traceback.format_exc()
             path.write_text(json.dumps(outcomes))
             if outcomes[key]:
-                dist.monitored_barrier(timeout=timedelta(seconds=2))  # the others may fail in the same check
+                dist.monitored_barrier(timeout=timedelta(seconds=20))  # the others may fail in the same check
                 sys.exit(1)
             dist.barrier()
     dist.destroy_process_group()

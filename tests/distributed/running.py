@@ -7,6 +7,8 @@ import importlib.util
 import inspect
 import json
 import os
+import random
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +21,9 @@ from pullback.distributed.launch import is_open_mpi
 
 ROOT = Path(__file__).parent.parent.parent
 MPIEXEC = Path(sys.executable).parent / "mpiexec"
+
+PATIENCE = 300
+"""Seconds after which a test calls it a hang: loaded machines take many times as long as idle ones."""
 
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists(),
@@ -34,7 +39,7 @@ def launch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
     """Run `pullback launch` with these arguments."""
     return subprocess.run(
         [sys.executable, "-m", "pullback", "launch", *arguments],
-        capture_output=True, text=True, timeout=120, cwd=ROOT, env=environment(**variables), check=False,
+        capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, env=environment(**variables), check=False,
     )  # fmt: skip
 
 
@@ -42,6 +47,17 @@ def environment(**variables: str) -> dict[str, str]:
     """This process's variables, with pullback on the path."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PULLBACK_DEVICES": "1", **variables}
+
+
+def free_port() -> int:
+    """A port that nobody listens on, and that the system gives to nobody who asks for any (those lie above 32767)."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        try:
+            with socket.create_server(("", port)):
+                return port
+        except OSError:
+            continue
 
 
 def launch_text(text: str, folder: Path, ranks: int = 2, **variables: str) -> subprocess.CompletedProcess[str]:

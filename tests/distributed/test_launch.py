@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,20 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from pullback.distributed.environment import Placement, find_placement
+from pullback.distributed.environment import Placement, find_master, find_placement
 from pullback.distributed.launch import Launch, _explain, _forward
-from pullback.distributed.manager import remove_shared_memory
 from pullback.distributed.run import main as torchrun
-from tests.distributed.running import environment, launch, launch_text, mpich_alone, needs_mpi
+from tests.distributed.running import PATIENCE, environment, free_port, launch, launch_text, mpich_alone, needs_mpi
 
 BEGIN = """
 import os, sys, time, signal, datetime
 import torch
 import torch.distributed as dist
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=float(os.environ.get("SECONDS", 20))))
+dist.init_process_group("gloo")
 rank = dist.get_rank()
 values = torch.ones(3)
 dist.all_reduce(values)
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
 """
 
 
@@ -77,13 +80,14 @@ def test_output_is_labelled_by_rank_on_request(tmp_path: Path) -> None:
         ("sys.exit(7)", 7, "rank 1 failed with exit status 7"),
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
         ("sys.exit(0)", 1, "Connection closed by peer: all_reduce (number 2 of group '0') cannot complete, since rank 1"),
-        ("time.sleep(30)", 1, "Timed out waiting 1000ms for all_reduce (number 2 of group '0') to complete on rank 0; "
+        ("time.sleep(200)", 1, "Timed out waiting 1000ms for all_reduce (number 2 of group '0') to complete on rank 0; "
                               "still missing: rank 1 (it has entered all_reduce, number 1, so far)"),
     ],
 )  # fmt: skip
 def test_a_rank_that_fails_ends_all(failure: str, status: int, said: str, tmp_path: Path) -> None:
-    text = f"{BEGIN}\nif rank == 1:\n    {failure}\ndist.all_reduce(values)\ntime.sleep(60)\n"
-    done = launch_text(text, tmp_path, SECONDS="1" if "sleep" in failure else "20")
+    patience = "dist.group.WORLD.set_timeout(datetime.timedelta(seconds=1))" if "sleep" in failure else ""
+    text = f"{BEGIN}\nif rank == 1:\n    {failure}\n{patience}\ndist.all_reduce(values)\ntime.sleep(200)\n"
+    done = launch_text(text, tmp_path)
     assert done.returncode == status
     assert said in done.stderr
     assert "BAD TERMINATION" not in done.stdout + done.stderr
@@ -91,7 +95,8 @@ def test_a_rank_that_fails_ends_all(failure: str, status: int, said: str, tmp_pa
 
 @needs_mpi
 def test_the_first_failing_ranks_traceback_comes_first(tmp_path: Path) -> None:
-    text = BEGIN + "time.sleep(0.3 * (1 - rank))\nraise RuntimeError(f'rank {rank} failed')"
+    late = "if rank == 0: wait_for(os.environ['PULLBACK_LAUNCH_REPORTS'] + '/rank1.txt')\n"
+    text = BEGIN + late + "raise RuntimeError(f'rank {rank} failed')"
     done = launch_text(text, tmp_path)
     lines = [line for line in done.stderr.splitlines() if "Traceback" in line or "failed with" in line]
     assert lines[0] == "[rank1]: Traceback (most recent call last):"
@@ -102,13 +107,15 @@ def test_the_first_failing_ranks_traceback_comes_first(tmp_path: Path) -> None:
 @mpich_alone
 def test_a_monitored_barrier_names_who_is_late_and_programs_may_go_on(tmp_path: Path) -> None:
     text = f"""{BEGIN}
+noticed = {str(tmp_path / "noticed")!r}
 if rank == 1:
-    time.sleep(1.5)
+    wait_for(noticed)
 else:
     try:
         dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))
     except RuntimeError as error:
         print(error)
+    open(noticed, "w").close()
 """
     done = launch_text(text, tmp_path)
     assert "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 500 ms" in done.stdout
@@ -117,28 +124,25 @@ else:
 
 @needs_mpi
 @mpich_alone
-def test_an_interrupt_ends_all_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("from_terminal", [False, True])
+def test_an_interrupt_ends_all_and_leaves_nothing_behind(from_terminal: bool, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
-    script.write_text(BEGIN + "print(os.getpid(), flush=True)\ntime.sleep(60)")
+    script.write_text(BEGIN + "print(os.getpid(), flush=True)\ntime.sleep(200)")
     command = [sys.executable, "-m", "pullback", "launch", "-n", "2", str(script)]
-    started = time.time()
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert process.stdout is not None
     ranks = [int(process.stdout.readline()) for _ in range(2)]
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=30)[1]
+    shared = {found for rank in ranks for found in re.findall(r"/dev/shm/.*", Path(f"/proc/{rank}/maps").read_text())}
+    (os.killpg if from_terminal else os.kill)(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 130
     assert "KeyboardInterrupt" in said
-    assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
-    assert not [path for path in Path("/dev/shm").glob("mpich_shm_*") if path.stat().st_mtime > started]
-
-
-def test_memory_that_ranks_left_is_removed_unless_it_is_used(tmp_path: Path) -> None:
-    for name in ("mpich_shm_left", "mpich_shm_used", "other"):
-        (tmp_path / name).write_bytes(bytes(4096))
-    with open(tmp_path / "mpich_shm_used", "r+b") as file, mmap.mmap(file.fileno(), 4096):
-        remove_shared_memory(time.time() - 10, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mpich_shm_used", "other"]
+    while any(Path(f"/proc/{rank}").exists() for rank in ranks):
+        time.sleep(0.01)
+    assert shared
+    assert not [name for name in shared if not name.endswith(" (deleted)")]
 
 
 @needs_mpi
@@ -251,8 +255,13 @@ def slurm(folder: Path, mpi: str) -> dict[str, str]:
     srun = folder / "srun"
     srun.write_text(f"#!{sys.executable}\nfrom tests.distributed.stand_in_srun import main\nraise SystemExit(main())\n")
     srun.chmod(0o755)
-    port = str(20000 + os.getpid() % 12000)
-    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "SLURM_JOB_ID": port, "STAND_IN_MPI": mpi}
+    port = free_port()
+    job = next(
+        str(number)
+        for number in range(12000)
+        if find_master({"SLURM_STEP_NODELIST": "here", "SLURM_JOB_ID": str(number)}) == ("here", port)
+    )
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "SLURM_JOB_ID": job, "STAND_IN_MPI": mpi}
 
 
 @needs_mpi
@@ -270,7 +279,7 @@ def test_ranks_of_a_slurm_job_find_each_other(mpi: str, tmp_path: Path) -> None:
 @needs_mpi
 @mpich_alone
 def test_a_rank_of_a_slurm_job_that_is_killed_ends_all(tmp_path: Path) -> None:
-    failure = "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(60)"
+    failure = "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(200)"
     done = launch_text(BEGIN + failure, tmp_path, 2, **slurm(tmp_path, "none"))
     assert "rank 1 was killed by signal 9 (SIGKILL)" in done.stderr
     assert done.returncode == 137
@@ -281,7 +290,7 @@ def test_a_world_that_mpi_does_not_know_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text("import torch.distributed as dist; dist.init_process_group('mpi')")
     done = subprocess.run(
-        [sys.executable, "-m", "pullback", "run", str(script)], capture_output=True, text=True, check=False, timeout=120,
+        [sys.executable, "-m", "pullback", "run", str(script)], capture_output=True, text=True, check=False, timeout=PATIENCE,
         env=environment(OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="2"),
     )  # fmt: skip
     assert "the world has 2, but MPI knows 1" in done.stderr

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.distributed.running import environment, mpich_alone, needs_mpi
+from tests.distributed.running import PATIENCE, environment, free_port, mpich_alone, needs_mpi
 
 SPAWN = r"""
 import os, signal, sys, time
@@ -41,16 +39,11 @@ if __name__ == "__main__":
 """
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
-
-
 def spawn(folder: Path, method: str, failure: str = "") -> subprocess.CompletedProcess[str]:
     script = folder / "program.py"
     script.write_text(SPAWN)
-    command = [sys.executable, "-m", "pullback", "run", str(script), free_port(), method, failure]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    command = [sys.executable, "-m", "pullback", "run", str(script), str(free_port()), method, failure]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False)
 
 
 @needs_mpi
@@ -77,8 +70,7 @@ if dist.get_rank() == int(os.environ["VICTIM"]):
 dist.all_reduce(torch.ones(1))
 """
     for victim in (0, 1):
-        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2", "VICTIM": str(victim)}
-        start = time.monotonic()
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "VICTIM": str(victim)}
         ranks = [
             subprocess.Popen(
                 [sys.executable, "-c", program],
@@ -90,11 +82,10 @@ dist.all_reduce(torch.ones(1))
         ]
         survivor = ranks[1 - victim]
         try:
-            said = survivor.communicate(timeout=60)[1]
+            said = survivor.communicate(timeout=PATIENCE)[1]
         finally:
             for rank in ranks:
                 rank.kill()
                 rank.communicate()
         assert f"rank {victim}: its process has ended" in said
         assert survivor.returncode == 1
-        assert time.monotonic() - start < 30

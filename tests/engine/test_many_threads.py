@@ -142,8 +142,8 @@ def test_a_child_that_is_forked_while_threads_compute_goes_on_alone() -> None:
 
 
 def _status_of(child: int) -> int:
-    """The child's exit status; one that hangs is ended after 20 seconds."""
-    timer = threading.Timer(20, os.kill, (child, 9))
+    """The child's exit status; one that hangs is ended after two minutes."""
+    timer = threading.Timer(120, os.kill, (child, 9))
     timer.start()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     timer.cancel()

@@ -17,7 +17,7 @@ def run_program(program: str, **variables: str) -> str:
     """What a program of its own process prints."""
     environment = os.environ | variables
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, env=environment, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, env=environment, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

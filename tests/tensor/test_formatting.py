@@ -165,9 +165,9 @@ def test_a_summary_chooses_its_format_from_what_it_shows() -> None:
 
 def test_a_summary_reads_only_what_it_shows() -> None:
     enormous = np.broadcast_to(np.float32(1), (100_000, 100_000, 100_000))
-    start = time.perf_counter()
+    start = time.process_time()
     written(enormous)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize(

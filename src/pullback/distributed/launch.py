@@ -16,14 +16,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TextIO
 
 from pullback.distributed.environment import find_placement
-from pullback.distributed.manager import remove_shared_memory
 from pullback.distributed.worker import REPORTS
 from pullback.distributed.worker import main as run_as_rank
 
@@ -44,6 +43,10 @@ OPENINGS = (b"Abort(", b"[proxy:", b"[mpiexec@", b"srun: ", b"slurmstepd: error"
 
 TAG = re.compile(rb"^\[\d+,(\d+)\]<std(?:out|err)>: ?", re.MULTILINE)
 """Open MPI's way of saying which rank a line comes from."""
+
+
+HEARING = 0.5
+"""Seconds that mpiexec has to say that it was interrupted too."""
 
 
 @dataclass
@@ -126,20 +129,21 @@ def _launch_once(given: Launch) -> int:
         environment.update(given.variables)
         command = given.arguments(find_launcher())
         sys.stdout.flush()
-        started = time.time()
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said: list[bytes] = []
-        forwarders = [
-            threading.Thread(target=_forward, args=(source, target, said, "--tag-output" in command), daemon=True)
-            for source, target in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
-        ]
-        for each in forwarders:
-            each.start()
-        status = _wait(process)
+        with _passing_on_interrupts(said) as interrupts:
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            interrupts.reach(process)
+            forwarders = [
+                threading.Thread(target=_forward, args=(source, target, said, "--tag-output" in command), daemon=True)
+                for source, target in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+            ]
+            for each in forwarders:
+                each.start()
+            status = process.wait()
         for each in forwarders:
             each.join(5)
-        if status:
-            remove_shared_memory(started)
+        if interrupts.came and status:  # not every mpiexec says so
+            status = -signal.SIGINT
         return _explain(Path(folder), status, b"".join(said).decode(errors="replace"))
 
 
@@ -190,16 +194,46 @@ def _begun(text: bytes) -> int:
     return line if is_theirs else len(text)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """The exit status of mpiexec, minus SIGINT where the user interrupted it: not every mpiexec says so."""
-    interrupted = False
-    while True:
-        try:
-            status = process.wait()
-            return -signal.SIGINT if interrupted and status else status
-        except KeyboardInterrupt:
-            interrupted = True
+class _Interrupts:
+    """Sends the user's interrupts on to mpiexec, unless it has them from the terminal, and also one that comes early.
+
+    A terminal interrupts mpiexec as well, which passes that on and says so; a second one would make it kill the ranks in
+    the middle of their tracebacks.
+    """
+
+    def __init__(self, said: list[bytes]) -> None:
+        self.came = False
+        self._said = said
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def reach(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        if self.came:
             process.send_signal(signal.SIGINT)
+
+    def __call__(self, *_: object) -> None:
+        is_first, self.came = not self.came, True
+        if self._process is not None:
+            timer = threading.Timer(HEARING if is_first else 0.0, self._pass_on, (self._process,))
+            timer.daemon = True
+            timer.start()
+
+    def _pass_on(self, process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is None and not any(b"Ctrl-C" in line for line in self._said):
+            process.send_signal(signal.SIGINT)
+
+
+@contextmanager
+def _passing_on_interrupts(said: list[bytes]) -> Iterator[_Interrupts]:
+    interrupts = _Interrupts(said)
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield interrupts
+        return
+    former = signal.signal(signal.SIGINT, interrupts)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def _explain(folder: Path, status: int, said: str) -> int:

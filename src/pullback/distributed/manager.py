@@ -12,9 +12,8 @@ import socket
 import sys
 import threading
 import time
-from pathlib import Path
 
-__all__ = ["Manager", "remove_shared_memory"]
+__all__ = ["Manager"]
 
 
 class Manager:
@@ -28,7 +27,6 @@ class Manager:
         self._watched: dict[int, socket.socket] = {}
         self._open = 0
         self._left: set[int] = set()
-        self.has_lost_ranks = False
         self._server = socket.create_server((host, port))
         self.port = int(self._server.getsockname()[1])
         self._name = (
@@ -76,7 +74,6 @@ class Manager:
         del self._watched[rank]
         self._left.add(rank)
         if said.strip() != "bye":
-            self.has_lost_ranks = True
             for other in list(self._watched.values()):
                 try:
                     other.sendall(b"gone %d\n" % rank)
@@ -136,26 +133,6 @@ class Manager:
                 self._turn.wait_for(lambda: self._passed != turn)
 
 
-def remove_shared_memory(since: float, folder: Path = Path("/dev/shm")) -> None:
-    """Remove what ranks that were killed have left of MPICH's shared memory, unless a process still uses it."""
-    left = [
-        path
-        for path in folder.glob("mpich_shm_*")
-        if path.stat().st_uid == os.getuid() and path.stat().st_mtime >= since - 1
-    ]
-    in_use = "".join(_maps(path) for path in Path("/proc").glob("[0-9]*/maps")) if left else ""
-    for path in left:
-        if path.name not in in_use:
-            path.unlink(missing_ok=True)
-
-
-def _maps(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""  # another user's, or ended meanwhile
-
-
 def main(host: str, port: str, size: str) -> None:
     """Say where the manager listens, then serve; a parent that dies before anybody has come ends it."""
     try:
@@ -164,12 +141,8 @@ def main(host: str, port: str, size: str) -> None:
         print(f"error {error}", flush=True)
         return
     print(f"port {manager.port}", flush=True)
-    started = time.time()
     threading.Thread(target=_end_with_parent, args=(manager,), daemon=True).start()
     manager.run()
-    if manager.has_lost_ranks:
-        time.sleep(0.5)  # for the others to end
-        remove_shared_memory(started)
 
 
 def _end_with_parent(manager: Manager) -> None:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pullback.backend.dtype import from_numpy_dtype
@@ -57,7 +60,17 @@ def library() -> Any:
 @cache
 def world() -> MpiCommunicator:
     """The processes that mpiexec started together, with a communicator that no other library uses."""
-    return MpiCommunicator(library().COMM_WORLD.Dup())
+    comm = library().COMM_WORLD.Dup()
+    _unname_shared_memory()
+    return MpiCommunicator(comm)
+
+
+def _unname_shared_memory() -> None:
+    """Remove the name of the memory that MPICH's ranks share, once all have it: it then goes with the last of them."""
+    maps = Path("/proc/self/maps")
+    for name in set(re.findall(r"/dev/shm/mpich_shm_\S+", maps.read_text() if maps.exists() else "")):
+        with suppress(OSError):  # another rank of this machine was first
+            os.unlink(name)
 
 
 @cache

@@ -16,13 +16,16 @@ import pullback
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(pullback.__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
 
+PATIENCE = 120
+"""Seconds after which a test calls it a hang: loaded machines take many times as long as idle ones."""
+
 SLOW_DATASET = """
     import os, signal, time
     from pullback.utils.data import DataLoader
 
     class Slow:
         def __getitem__(self, index):
-            time.sleep(60 if index > 1 else 0)
+            time.sleep(1000 if index > 1 else 0)
             return index
 
         def __len__(self):
@@ -58,9 +61,9 @@ def test_workers_do_not_outlive_a_killed_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     with start(program) as process:
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=PATIENCE)
     pids = [int(pid) for pid in output.split()]
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert (len(pids), [pid for pid in pids if is_running(pid)]) == (2, [])
@@ -76,24 +79,22 @@ def test_interrupting_the_whole_program_shows_one_traceback() -> None:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(2)]
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert lines == ["[0]\n", "[1]\n"]
     assert (process.returncode, errors.count("Traceback"), errors.count("KeyboardInterrupt")) == (-signal.SIGINT, 1, 1)
 
 
 def test_an_abandoned_iterator_does_not_hold_up_the_end_of_the_program() -> None:
     program = textwrap.dedent("""
-        import time
-        from pullback.utils.data import DataLoader
+        from pullback.utils.data import DataLoader, worker_pool
+        worker_pool.SHUTDOWN_GRACE = 1000  # who waits for the workers is seen to hang
         loader = DataLoader(range(100), num_workers=2, persistent_workers=True, collate_fn=list)
         iterator = iter(loader)
         next(iterator)
-        print(time.time())
     """)
     with start(program) as process:
-        output, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")
-    assert time.time() - float(output) < 3
 
 
 def test_spawned_workers_of_a_torch_program_know_torch(tmp_path: Path) -> None:
@@ -116,5 +117,5 @@ def test_spawned_workers_of_a_torch_program_know_torch(tmp_path: Path) -> None:
         """)
     )
     command = [sys.executable, "-m", "pullback", "run", str(script)]
-    process = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=30, check=False)
+    process = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (process.stdout, process.stderr) == ("[0, 1, 4] torch.Size([1])\n", "")
