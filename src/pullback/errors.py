@@ -212,20 +212,22 @@ def not_a_bool(function: str, argument: str, value: object) -> TypeError:
     return wrong_type(function, argument, None, "bool", value)
 
 
-def check_gradient_shape(leaf: Sequence[int], grad: Sequence[int]) -> None:
-    """Refuse a gradient for a leaf that was given memory of another shape after an operation on it was recorded.
-
-    Leading dimensions of one element make no difference.
-    """
-    ndim = max(len(leaf), len(grad))
-    sizes = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in (leaf, grad)]
-    dim = next((d for d in reversed(range(ndim)) if sizes[0][d] != sizes[1][d]), None)
-    if dim is None:
-        return
-    raise RuntimeError(
-        f"The size of tensor a ({sizes[0][dim]}) must match the size of tensor b ({sizes[1][dim]}) at non-singleton "
-        f"dimension {dim}: a gradient of shape {list(grad)} arrives at a leaf of shape {list(leaf)}, which was given "
-        "other memory after the graph was recorded. Record the graph again."
+def gradient_of_former_shape(held: Sequence[int], grad: Sequence[int]) -> RuntimeError:
+    """A gradient does not fit a leaf, or its `.grad`, of which one was given another shape since."""
+    ndim = max(len(held), len(grad))
+    ours, theirs = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in (held, grad)]
+    wrong = [d for d in range(ndim) if ours[d] != theirs[d] and 1 not in (ours[d], theirs[d])]
+    if wrong:
+        a, b = ours[wrong[-1]], theirs[wrong[-1]]
+        found = (
+            f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {wrong[-1]}"
+        )
+    else:
+        common = [max(a, b) for a, b in zip(ours, theirs, strict=True)]
+        found = f"output with shape {list(held)} doesn't match the broadcast shape {common}"
+    return RuntimeError(
+        f"{found}: a gradient of shape {list(grad)} arrives where one of shape {list(held)} is held, since the leaf was "
+        "given another shape. Set .grad to None and record the graph again."
     )
 
 

@@ -96,3 +96,27 @@ def test_out_takes_a_pair() -> None:
 def test_aminmax_names_its_results() -> None:
     result = torch.tensor([3.0, 1.0]).aminmax()
     assert (result.min.item(), result.max.item()) == (1.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.amax(1),
+        lambda x: x.amin(1),
+        lambda x: x.mode(1)[0],
+        lambda x: x.cummax(0)[0],
+        lambda x: x.cummin(0)[0],
+        lambda x: x.softmax(1),
+        lambda x: x.log_softmax(1),
+    ],
+)
+def test_complex_numbers_are_not_refused_where_there_are_none(function: Any) -> None:
+    result = function(pullback.zeros(0, 2, dtype=pullback.complex64))
+    assert result.numel() == 0
+    assert result.dtype is pullback.complex64
+
+
+@pytest.mark.parametrize("dtype", [pullback.bool, pullback.complex64])
+def test_argmax_of_nothing_is_refused_by_dtype_first(dtype: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"argmax\(\): does not support"):
+        pullback.zeros(0, 2, dtype=dtype).argmax()

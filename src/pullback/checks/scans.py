@@ -7,11 +7,13 @@ from pullback.typing import Array, Dim
 
 
 def cummax(input: Array, dim: Dim) -> None:
-    refuse_complex("cummax_cpu", input)
+    if input.size:
+        refuse_complex("cummax_cpu", input)
 
 
 def cummin(input: Array, dim: Dim) -> None:
-    refuse_complex("cummin_cpu", input)
+    if input.size:
+        refuse_complex("cummin_cpu", input)
 
 
 def logcumsumexp(input: Array, dim: Dim) -> None:

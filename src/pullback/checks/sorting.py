@@ -32,4 +32,5 @@ def nanmedian_all(input: Array) -> None:
 
 
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> None:
-    refuse_complex("mode", input)
+    if input.size:
+        refuse_complex("mode", input)

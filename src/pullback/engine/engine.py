@@ -26,7 +26,7 @@ from pullback.engine.leaks import begin_pass
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.streams import PassStreams
 from pullback.engine.validation import fit_gradient, fit_gradients
-from pullback.errors import AnomalyError, check_gradient_shape, no_memory
+from pullback.errors import AnomalyError, no_memory
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.anomaly_metadata import report_anomaly
 from pullback.graph.basic_nodes import GraphRoot
@@ -415,8 +415,6 @@ class Engine:
         extra = node.extra
         grad = buffer.grads[0]
         if grad is not None:
-            if grad.shape != node.variable._array.shape and not isinstance(grad, SparseArray):
-                check_gradient_shape(node.variable._array.shape, grad.shape)
             if task.create_graph:
                 node.accumulate_tensor(grad)
             elif task.moves_tensors and type(grad) is not SparseTensor:
@@ -537,7 +535,7 @@ def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
     if grad is None or wanted is None or grad.shape == wanted.shape:
         return
     senders = [(n, i) for n in task.dependencies for i, edge in enumerate(n.next_edges) if edge and edge[0] is node]
-    sender, index = senders[0] if senders else (node, 0)
+    sender, index = senders[0] if senders else (None, 0)
     (tensor,) = _as_tensors(task, [grad])
     fitted = [_in_mode(task, node, fit_gradient, sender, index, tensor, wanted)]
     buffer.grads[:] = fitted if task.moves_tensors else _as_values(fitted)

@@ -24,14 +24,14 @@ def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
     return fitted
 
 
-def fit_gradient(node: Node, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
-    """One gradient in the wanted shape and dtype, or an error that names both."""
+def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
+    """One gradient in the wanted shape and dtype, or an error that names both; without a node it is the user's."""
     fitted: Any = grad
     shape = grad._array.shape
     if shape != wanted.shape:
         if not is_expandable_to(wanted.shape, shape):
             raise RuntimeError(
-                f"Function {node.name()} returned an invalid gradient at index {index} - got {list(shape)} but "
+                f"{_by(node)}invalid gradient at index {index} - got {list(shape)} but "
                 f"expected shape compatible with {list(wanted.shape)}"
             )
         fitted = fitted.sum_to_size(wanted.shape)
@@ -39,8 +39,11 @@ def fit_gradient(node: Node, index: int, grad: Tensor, wanted: InputMetadata) ->
         if grad._array.dtype.kind in "cW" and wanted.numpy_dtype.kind not in "cW":
             raise RuntimeError(
                 "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
-                f"got false: {node.name()} returned a complex gradient at index {index} for a real input. Take its "
-                "real part."
+                f"got false: {_by(node)}complex gradient at index {index} for a real input. Take its real part."
             )
         fitted = fitted.to(wanted.dtype)
     return fitted
+
+
+def _by(node: Node | None) -> str:
+    return "" if node is None else f"Function {node.name()} returned an "

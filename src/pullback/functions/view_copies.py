@@ -204,6 +204,7 @@ def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args
     records = input._requires_grad and (not process.changed or switches.grad_mode)
     check_in_place(input, function.__name__, records=records)
     seen = function(alias_of(input, recorded=records), *args)
+    input._leave_accumulator(seen._array, keep=True)
     input._array = seen._array
     bump_version(input)
     edge = seen._gradient_edge() if records else None

@@ -16,11 +16,13 @@ from typing import Any
 from pullback.backend.array_module import as_array, cast_array, copy_array, has_internal_overlap, ndarray
 from pullback.backend.mirror import after_write, mirrors
 from pullback.backend.sparse_array import SparseArray
+from pullback.errors import gradient_of_former_shape
 from pullback.graph.anomaly_metadata import remember_recording
 from pullback.graph.edge import Edges
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node, new_node
 from pullback.kernels.accumulation import add_in_place
+from pullback.kernels.broadcasting import broadcast_to, is_expandable_to
 from pullback.modes.switches import process, switches
 from pullback.native.locks import process_lock
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
@@ -63,7 +65,8 @@ class AccumulateGrad(Node):
 
     def input_metadata(self, index: int) -> InputMetadata | None:
         array, dtype = self.variable._array, self.grad_dtype()
-        return InputMetadata(array.shape, array.dtype if dtype is None else dtype, dtype is None)
+        shape = array.shape if self.shape is None else self.shape
+        return InputMetadata(shape, array.dtype if dtype is None else dtype, dtype is None)
 
     def takes_arrays(self) -> bool:
         """Whether no hook is to see the gradient: arrays are accumulated as soon as they are complete."""
@@ -94,10 +97,7 @@ class AccumulateGrad(Node):
                 try:
                     add_in_place(current._array, grad)
                 except ValueError:
-                    raise RuntimeError(
-                        f"output with shape {list(current._array.shape)} doesn't match the broadcast shape "
-                        f"{list(grad.shape)}: the leaf has another shape than its .grad. Set .grad to None first."
-                    ) from None
+                    raise gradient_of_former_shape(current._array.shape, grad.shape) from None
                 counter = current._counter
                 if counter is None:
                     current._counter = VersionCounter(1)
@@ -122,9 +122,11 @@ class AccumulateGrad(Node):
         variable = self.variable
         leaf = variable._array
         array = grad
-        wanted = leaf.dtype if variable._extra is None else self.grad_dtype()
+        wanted = leaf.dtype if variable._extra is None and self.shape is None else self.grad_dtype()
         if wanted is not None and array.dtype is not wanted and array.dtype != wanted:
             array, owned = cast_array(array, wanted), True
+        if self.shape is not None and array.shape != leaf.shape:
+            return _of_former_shape(array, leaf, owned)
         if array.flags.c_contiguous and leaf.flags.c_contiguous:
             if owned and array.flags.writeable:
                 return array
@@ -141,7 +143,7 @@ class AccumulateGrad(Node):
         extra = self.variable._extra
         if extra is not None and extra.grad_dtype is not extra.UNSET:
             return None if extra.grad_dtype is None else extra.grad_dtype.numpy_dtype
-        return self.variable._array.dtype
+        return self.variable._array.dtype if self.dtype is None else self.dtype
 
     def chosen_dtype(self) -> Any:
         """The dtype that the user chose for `.grad`, None where any will do."""
@@ -194,6 +196,16 @@ def copy_like(array: Any, leaf: Any) -> Any:
         expected *= leaf.shape[d]
     inverse = sorted(range(leaf.ndim), key=order.__getitem__)
     return array.transpose(order).copy(order="C").transpose(inverse)
+
+
+def _of_former_shape(array: Any, leaf: Any, owned: bool) -> Any:
+    """The first gradient of a leaf that has another shape since: as it is where its steps are the leaf's, else expanded."""
+    steps = [(a, b) for n, a, b in zip(array.shape, array.strides, leaf.strides, strict=False) if n != 1]
+    if not any(a != b for a, b in steps):
+        return array if owned and array.flags.writeable else copy_array(array)
+    if not is_expandable_to(array.shape, leaf.shape):
+        raise gradient_of_former_shape(leaf.shape, array.shape)
+    return copy_like(broadcast_to(array, leaf.shape), leaf)
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:

@@ -26,6 +26,7 @@ from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_na
 from pullback.facts import fact_of, names_with
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import NotImplementedNode
+from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place, check_inference, gradient_edge, rebase_history
 from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.renamed_node import renamed
@@ -319,11 +320,19 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
         by_rows = name in _ROWS_FIRST or (out._array.size and name in _ROWS_FIRST_AGAIN)
         if out._array.size and fact_of(name, "out_resized") is None:
             _warn_resize(out, source.shape)
-        out._array = _resized(out._array, source.astype(out._array.dtype, order="C" if by_rows else "K"))
+        _give_memory(out, _resized(out._array, source.astype(out._array.dtype, order="C" if by_rows else "K")))
     else:
         out._array[...] = source
     bump_version(out)  # type: ignore[arg-type]
     return out
+
+
+def _give_memory(out: Any, array: Any) -> None:
+    """Let a tensor have another shape; gradients of what was recorded before have the former one."""
+    out._leave_accumulator(array, keep=True)
+    out._array = array
+    if out._requires_grad:
+        keep_former_shape(out)
 
 
 def _resized(target: Any, result: Any) -> Any:

@@ -48,7 +48,7 @@ def min_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array
 def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     require_elements(name, input, (dim,))
     if input.dtype.kind == "c":
-        raise NotImplementedError(f"{name}(): does not support complex input")
+        raise RuntimeError(f"{name}(): does not support complex input")
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     if input.dtype.char == "e":  # NumPy compares float16 one by one
@@ -115,11 +115,11 @@ def argmin(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array
 
 
 def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: bool) -> Array:
+    if input.dtype.kind in "bc":
+        raise RuntimeError(f"{name}(): does not support {'bool' if input.dtype == bool else 'complex'} input")
     if input.size == 0 and dim is None:
         raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
     require_elements(name, input, None if dim is None else (dim,))
-    if input.dtype.kind in "bc":
-        raise NotImplementedError(f"{name}(): does not support {'bool' if input.dtype == bool else 'complex'} input")
     if input.ndim == 0:
         return np.zeros((), np.int64)
     indices = _first(function, input, dim)

@@ -14,7 +14,7 @@ from pullback.typing import Array, Dim, Dims
 @native
 def softmax(input: Array, dim: Dim) -> Array:
     """Exponentials along `dim`, divided by their sum."""
-    if input.dtype.char not in "fd":
+    if input.dtype.char not in "fd" and input.size:
         require_real_floating("softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.ones_like(input) if input.size == 0 else cast_array(_alone(input) + 1, input.dtype)
@@ -55,7 +55,7 @@ def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
 @native
 def log_softmax(input: Array, dim: Dim) -> Array:
     """The logarithm of softmax along `dim`."""
-    if input.dtype.char not in "fd":
+    if input.dtype.char not in "fd" and input.size:
         require_real_floating("log_softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.array(_alone(input))

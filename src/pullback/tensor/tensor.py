@@ -495,10 +495,15 @@ class Tensor(TensorBase):
                 self._counter = InferenceAliasVersion()
 
     def _leave_accumulator(self, array: Array, *, keep: bool) -> None:
-        """Prepare a leaf for other memory: gradients of what was recorded before still arrive, if their shape fits."""
+        """Prepare a leaf for other memory: its accumulator goes on to take gradients of the former shape and dtype."""
         node = self._accumulator() if self._accumulator is not None else None
-        if node is not None and array.shape != self._array.shape:
-            node.require_extra()  # lets the engine look at the shape
+        if (
+            node is not None
+            and node.shape is None
+            and (array.shape, array.dtype) != (self._array.shape, self._array.dtype)
+        ):
+            node.shape, node.dtype = self._array.shape, self._array.dtype
+            node.require_extra().former_shape = True
         if not keep:
             self._accumulator = None
 
