@@ -16,7 +16,7 @@ from functools import partial
 from sys import getrefcount
 from typing import Any
 
-from pullback.backend.array_module import as_array, contains_nan
+from pullback.backend.array_module import as_array, contains_nan, ndarray
 from pullback.backend.device import in_use
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
@@ -224,11 +224,15 @@ class Engine:
                     left = dependencies[following] - 1
                     grad = results[index]
                     new = 1 if fresh and fresh[index] else 0
-                    if not new and owned[0] and grad is grads[0]:
+                    if new:
+                        pass
+                    elif owned[0] and grad is grads[0]:
                         new = owned[0]  # handed on: as much owned as it was here, unless another edge gets it too
                         for other, result in enumerate(results):
                             if result is grad and other != index:
                                 new = 0
+                    elif type(following) is AccumulateGrad and _is_free_array(results, index):
+                        new = 1
                     if streams is not None:
                         streams.send(node, following, grad)
                     if left == 0 and following.output_count == 1 and following not in not_ready:
@@ -560,6 +564,16 @@ def _held_here_alone(tensors: Sequence[Any]) -> tuple[bool, ...]:
     A leaf's `.grad` is then the very memory that the user's backward made, as in PyTorch, and costs no copy.
     """
     return tuple([_is_free(tensors, index) for index in range(len(tensors))])
+
+
+def _is_free_array(results: Sequence[Any], index: int) -> bool:
+    """Whether nothing but `results` and the engine's loop holds an array that is large enough for a copy to matter."""
+    return (
+        type(results[index]) is ndarray
+        and results[index].nbytes >= 4096
+        and results[index].base is None
+        and getrefcount(results[index]) == 3  # with the reference that it is called with
+    )
 
 
 def _is_free(tensors: Sequence[Any], index: int) -> bool:
