@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback
+from pullback import Tensor
 
 SIZE = (40, 50)  # beyond the smallest arrays, which are never overwritten
 
@@ -74,3 +76,44 @@ def test_an_arrival_that_is_owned_takes_the_sum(first: bool) -> None:
     assert buffer.owned[0]
     assert borrowed.tolist() == [1.0] * 3
     assert owned.tolist() == [3.0] * 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pullback.rad2deg, lambda x: 3 - x, lambda x: x.to(pullback.float64), lambda x: pullback.nn.functional.glu(x, 0)],
+    ids=["rad2deg", "3 - x", "double", "glu"],
+)
+def test_a_large_gradient_that_a_rule_made_is_not_copied(function: Callable[[Tensor], Tensor]) -> None:
+    x = pullback.rand(5000, requires_grad=True)
+    function(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad._version == 0  # a copy is written to once
+
+
+def test_gradients_that_somebody_else_holds_are_copied() -> None:
+    x, y = (pullback.rand(5000, requires_grad=True) for _ in range(2))
+    given = pullback.ones(5000)
+    (x + y).backward(given)
+    assert x.grad is not None
+    assert y.grad is not None
+    memories = [tensor.detach().numpy() for tensor in (x.grad, y.grad, given)]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(memories) for b in memories[:i])
+
+
+def test_a_saved_value_that_is_the_gradient_stays_as_it_was() -> None:
+    class Product(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(factor)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):  # type: ignore[no-untyped-def]
+            return ctx.saved_tensors[0], None
+
+    x, factor = pullback.rand(5000, requires_grad=True), pullback.rand(5000)
+    before = factor.clone()
+    Product.apply(x, factor).sum().backward()
+    assert x.grad is not None
+    x.grad.zero_()
+    assert factor.equal(before)

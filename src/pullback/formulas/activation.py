@@ -73,7 +73,7 @@ def glu_grad(grad: Any, input: Any, dim: int) -> Any:
     size = input.shape[dim] // 2
     first, second = F.slice_view(input, dim, 0, size, 1), F.slice_view(input, dim, size, 2 * size, 1)
     gate = F.sigmoid(second)
-    return F.cat([grad * gate, grad * first * gate * (1 - gate)], dim)
+    return F.cat([grad * gate, F.sigmoid_backward(grad * first, gate)], dim)
 
 
 def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:

@@ -23,6 +23,7 @@ from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import FIRST, Node, new_node
 from pullback.kernels.accumulation import add_in_place
 from pullback.kernels.broadcasting import broadcast_to, is_expandable_to
+from pullback.kernels.shape import contiguous_copy
 from pullback.modes.switches import process, switches
 from pullback.native.locks import process_lock
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
@@ -192,10 +193,10 @@ def copy_like(array: Any, leaf: Any) -> Any:
     expected = leaf.itemsize
     for d in reversed(order):
         if leaf.shape[d] > 1 and leaf.strides[d] != expected:
-            return array.copy(order="C")
+            return contiguous_copy(array)
         expected *= leaf.shape[d]
     inverse = sorted(range(leaf.ndim), key=order.__getitem__)
-    return array.transpose(order).copy(order="C").transpose(inverse)
+    return contiguous_copy(array.transpose(order)).transpose(inverse)
 
 
 def _of_former_shape(array: Any, leaf: Any, owned: bool) -> Any:

@@ -10,6 +10,7 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import FLOAT32, cast_half
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_kinds
+from pullback.kernels.arithmetic import mul
 from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32
@@ -200,4 +201,4 @@ def glu(input: Array, dim: Dim = -1) -> Array:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     before = (slice(None),) * dim
     first, second = input[(*before, slice(size // 2))], input[(*before, slice(size // 2, None))]
-    return first / (1 + np.exp(-second))
+    return mul(first, sigmoid(second))

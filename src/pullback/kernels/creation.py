@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import inverse_order, memory_order, restride
+from pullback.backend.array_module import fill_array, inverse_order, memory_order, restride
 from pullback.backend.dtype import (
     default_complex,
     default_float,
@@ -117,9 +117,7 @@ def _overflow(dtype: DType) -> RuntimeError:
 
 def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
     """One value in every place, refused where the type cannot hold it."""
-    array = np.empty(shape, dtype)
-    array.fill(checked_number(value, dtype))
-    return array
+    return fill_array(np.empty(shape, dtype), checked_number(value, dtype))
 
 
 def _dtypes_in(data: Any) -> set[Any]:
@@ -200,7 +198,7 @@ def arange_array(start: Any, end: Any, step: Any, dtype: DType | None) -> Array:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise ValueError("step must be nonzero")
-        return np.arange(start, end, step).astype(dtype)
+        return np.arange(start, end, step).astype(dtype, copy=False)
     if whole:
         return np.arange(start, end, step).astype(dtype)
     return _steps_from(start, step, math.ceil((end - start) / step), dtype)

@@ -8,7 +8,7 @@ from pullback.backend.array_module import as_strided
 from pullback.checks import checked
 from pullback.checks.masking import _require_mask
 from pullback.checks.shapes import check_broadcastable
-from pullback.kernels.creation import checked_number
+from pullback.kernels.creation import checked_fill, checked_number
 from pullback.kernels.positions import broadcast_shape
 from pullback.kernels.scattering import copy_in_order, row_major_copy
 from pullback.kernels.shape import diagonal, select_part
@@ -129,7 +129,7 @@ def as_strided_scatter(
 @by_device
 def fill(input: Array, value: Scalar) -> Array:
     """One number in the shape of `input`."""
-    return np.full(input.shape, checked_number(value, input.dtype), input.dtype)
+    return checked_fill(input.shape, value, input.dtype)
 
 
 @by_device

@@ -1,4 +1,5 @@
-/* Row-major copies of arrays whose neighbours in memory are not neighbours in the last dimension, as transposed ones.
+/* Row-major copies of arrays whose neighbours in memory are not neighbours in the last dimension, as transposed ones, or
+ * that are expanded along it; and one value in all places.
  *
  * NumPy copies them row by row, one element of each cache line at a time; here a square block is copied at a time, whose
  * lines stay in the cache. Arrays whose last dimension lies together are left to NumPy, which copies whole rows.
@@ -64,6 +65,86 @@ static void copy_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
     }
 }
 
+/* Rows of [columns] elements, all of which have one value: copies of arrays that were expanded along the last dimension. */
+typedef struct {
+    const char *from;
+    char *to;
+    int outer_ndim;
+    npy_intp outer_shape[NPY_MAXDIMS], outer_from[NPY_MAXDIMS]; /* steps in bytes */
+    npy_intp columns, item;
+} Repetition;
+
+#define REPEAT_FIRST(name, WORD)                                                                                       \
+    MULTIVERSIONED static void name(const char *first, char *data, npy_intp begin, npy_intp end)                        \
+    {                                                                                                                  \
+        const WORD value = *(const WORD *)first;                                                                       \
+        for (WORD *place = (WORD *)data + begin; place < (WORD *)data + end; place++)                                  \
+            *place = value;                                                                                            \
+    }
+
+REPEAT_FIRST(repeat_1, uint8_t)
+REPEAT_FIRST(repeat_2, uint16_t)
+REPEAT_FIRST(repeat_4, uint32_t)
+REPEAT_FIRST(repeat_8, uint64_t)
+
+static void repeat_value(uint64_t value, char *to, npy_intp item, npy_intp begin, npy_intp end)
+{
+    switch (item) {
+    case 1: repeat_1((char *)&value, to, begin, end); break;
+    case 2: repeat_2((char *)&value, to, begin, end); break;
+    case 4: repeat_4((char *)&value, to, begin, end); break;
+    default: repeat_8((char *)&value, to, begin, end);
+    }
+}
+
+/* An item is an element of the only row, or a row. */
+static void repeat_items(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Repetition *r = context;
+    uint64_t value = 0;
+    if (!r->outer_ndim) {
+        memcpy(&value, r->from, (size_t)r->item);
+        repeat_value(value, r->to, r->item, begin, end);
+        return;
+    }
+    for (ptrdiff_t number = begin; number < end; number++) {
+        npy_intp rest = number;
+        const char *from = r->from;
+        for (int i = r->outer_ndim - 1; i >= 0; i--) {
+            from += rest % r->outer_shape[i] * r->outer_from[i];
+            rest /= r->outer_shape[i];
+        }
+        memcpy(&value, from, (size_t)r->item);
+        repeat_value(value, r->to + number * r->columns * r->item, r->item, 0, r->columns);
+    }
+}
+
+#define SHORTEST_ROW 16
+
+/* How many elements in a row have one value: all, or those of the last dimension; 0 where they are few or differ. */
+static npy_intp repeated_columns(PyArrayObject *array)
+{
+    int last = PyArray_NDIM(array) - 1, all = 1;
+    for (int i = 0; i <= last; i++)
+        all &= PyArray_STRIDE(array, i) == 0 || PyArray_DIM(array, i) == 1;
+    npy_intp columns = all ? PyArray_SIZE(array) : PyArray_STRIDE(array, last) ? 0 : PyArray_DIM(array, last);
+    return columns < SHORTEST_ROW ? 0 : columns;
+}
+
+static void copy_repeated(PyArrayObject *input, PyArrayObject *result, npy_intp columns)
+{
+    Repetition r = {PyArray_BYTES(input), PyArray_BYTES(result), .columns = columns, .item = PyArray_ITEMSIZE(input)};
+    npy_intp rows = PyArray_SIZE(input) / columns;
+    for (int i = 0; rows > 1 && i < PyArray_NDIM(input) - 1; i++) {
+        r.outer_shape[r.outer_ndim] = PyArray_DIM(input, i);
+        r.outer_from[r.outer_ndim++] = PyArray_STRIDE(input, i);
+    }
+    if (r.outer_ndim)
+        run_items(rows, columns, repeat_items, &r);
+    else
+        run_items(columns, 1, repeat_items, &r);
+}
+
 /* The dimension other than the last, of more than one element, whose elements are neighbours; -1 for none. */
 static int neighbours_in(PyArrayObject *array)
 {
@@ -82,17 +163,20 @@ static int is_copyable(PyObject *object)
         return 0;
     PyArrayObject *array = (PyArrayObject *)object;
     npy_intp item = PyArray_ITEMSIZE(array);
-    return (item == 1 || item == 2 || item == 4 || item == 8) && PyArray_NDIM(array) >= 2 && !PyDataType_REFCHK(PyArray_DESCR(array));
+    return (item == 1 || item == 2 || item == 4 || item == 8) && PyArray_NDIM(array) >= 1 &&
+           !PyDataType_REFCHK(PyArray_DESCR(array));
 }
 
 /* contiguous_copy(input), in row-major order. */
 static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
-    int fast;
     if (positional < 1 || positional > 2 || keywords || !is_copyable(arguments[0]) ||
-        (fast = neighbours_in((PyArrayObject *)arguments[0])) < 0 ||
         (positional == 2 && (!PyUnicode_Check(arguments[1]) ||
                              PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))))
+        return DECLINE;
+    npy_intp columns = repeated_columns((PyArrayObject *)arguments[0]);
+    int fast = neighbours_in((PyArrayObject *)arguments[0]);
+    if (fast < 0 && !columns)
         return DECLINE;
     PyArrayObject *input = (PyArrayObject *)arguments[0];
     PyArray_Descr *descr = PyArray_DESCR(input);
@@ -102,6 +186,10 @@ static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t position
     if (!made)
         return NULL;
     PyArrayObject *result = (PyArrayObject *)made;
+    if (columns) {
+        copy_repeated(input, result, columns);
+        return made;
+    }
     npy_intp item = PyArray_ITEMSIZE(input);
     TransposedCopy c = {.from = PyArray_BYTES(input), .to = PyArray_BYTES(result), .outer = 1, .item = item,
                         .length = PyArray_DIM(input, fast), .columns = PyArray_DIM(input, last),
@@ -117,19 +205,38 @@ static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t position
     return made;
 }
 
-/* Write one value, a number's or an element's, to every element. */
+/* Write the first element of a row-major array to all places. */
+static void repeat(PyArrayObject *array)
+{
+    Repetition r = {PyArray_BYTES(array), PyArray_BYTES(array), .columns = PyArray_SIZE(array),
+                    .item = PyArray_ITEMSIZE(array)};
+    run_items(r.columns, 1, repeat_items, &r);
+}
+
+/* repeat_first(array), in place. */
+static PyObject *repeat_first(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    if (positional != 1 || keywords || !PyArray_CheckExact(arguments[0]) || !size_of(arguments[0]))
+        return DECLINE;
+    PyArrayObject *array = (PyArrayObject *)arguments[0];
+    npy_intp item = PyArray_ITEMSIZE(array);
+    if (!PyArray_ISCARRAY(array) || PyDataType_REFCHK(PyArray_DESCR(array)) || (item != 1 && item != 2 && item != 4 && item != 8))
+        return DECLINE;
+    repeat(array);
+    Py_INCREF(arguments[0]);
+    return arguments[0];
+}
+
+/* Write a number to every element. */
 static void fill(PyArrayObject *array, double value)
 {
-    npy_intp count = PyArray_SIZE(array);
-    if (type_of((PyObject *)array) == NPY_FLOAT) {
-        float *data = PyArray_DATA(array);
-        for (npy_intp i = 0; i < count; i++)
-            data[i] = (float)value;
-    } else {
-        double *data = PyArray_DATA(array);
-        for (npy_intp i = 0; i < count; i++)
-            data[i] = value;
-    }
+    if (!PyArray_SIZE(array))
+        return;
+    if (type_of((PyObject *)array) == NPY_FLOAT)
+        *(float *)PyArray_DATA(array) = (float)value;
+    else
+        *(double *)PyArray_DATA(array) = value;
+    repeat(array);
 }
 
 static PyObject *write_value(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
@@ -152,6 +259,7 @@ static PyObject *write_value(PyObject *const *arguments, Py_ssize_t positional, 
 
 const KernelEntry copy_kernels[] = {
     {"contiguous_copy", contiguous_copy},
+    {"repeat_first", repeat_first},
     {"write_value", write_value},
     {NULL},
 };
