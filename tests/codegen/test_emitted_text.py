@@ -9,6 +9,7 @@ import pytest
 
 from pullback.rules.emit_apply import Path as RulePath
 from pullback.rules.emit_apply import emit_body
+from pullback.rules.emit_family import emit_family
 from pullback.rules.emit_functions import emit_function
 from pullback.rules.emit_nodes import emit_line_functions, emit_node
 from pullback.rules.emit_tangents import emit_tangent
@@ -16,7 +17,7 @@ from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
 from pullback.rules.render import Library
-from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
+from tools.codegen.emit_modules import VOCABULARY, emit_first_use, emit_namespace, emit_registry
 from tools.codegen.generator import without_refused
 
 HEAD = "from pullback.typing import Array, Arrays, Dim, DType, Scalar, Shape\n"
@@ -234,8 +235,15 @@ def test_a_rule_that_calls_a_kernel_without_a_rule_is_left_out(tmp_path: Path) -
     assert "F.cos cannot be differentiated: give the kernel a rule" in str(refusals[0])
 
 
+def test_a_family_on_first_use_names_its_kernels_and_compiled_lines(tmp_path: Path) -> None:
+    known = library("bend", "cos")
+    known.native_lines = {"bend_grad_of_input", "other_grad_of_input"}
+    text = emit_first_use("sample", [read(tmp_path, *UNARY)], known)
+    assert "    kernels='sample',\n    native_lines='bend_grad_of_input',\n" in text
+
+
 def test_a_family_imports_what_it_uses_and_nothing_else(tmp_path: Path) -> None:
-    text = emit_family("sample", [read(tmp_path, *UNARY)], library("bend", "cos"))
+    text = emit_family("sample", [read(tmp_path, *UNARY)], library("bend", "cos"), VOCABULARY)
     tree = ast.parse(text)
     imported = {
         alias.asname or alias.name

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pullback.expressions.python_sources import PythonSources
 from pullback.facts import facts_from
+from pullback.rules.emit_family import emit_family
 from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
@@ -16,7 +17,7 @@ from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace, functions_by_file
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
-from tools.codegen.emit_modules import emit_family, emit_namespace, emit_registry
+from tools.codegen.emit_modules import VOCABULARY, emit_first_use, emit_namespace, emit_registry
 from tools.codegen.formatting import drop_old, format_python
 from tools.codegen.native_kernels import find_native_kernels
 from tools.codegen.public_names import PublicNames
@@ -54,7 +55,13 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
     for operation in operations:
         families.setdefault(operation.rule.module, []).append(operation)
     generated = source / "generated"
-    files = {generated / f"{family}.py": emit_family(family, members, library) for family, members in families.items()}
+    files = {}
+    for family, members in families.items():
+        if is_on_first_use(source / "derivatives" / f"{family}.py"):
+            text = emit_first_use(family, members, library)
+        else:
+            text = emit_family(family, members, library, VOCABULARY)
+        files[generated / f"{family}.py"] = text
     files[generated / "__init__.py"] = emit_namespace(formulas, families)
     files[generated / "registry.py"] = emit_registry(operations)
     files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
@@ -64,6 +71,16 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
     )
     texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
     return texts, operations
+
+
+def is_on_first_use(path: Path) -> bool:
+    """Whether a file of rules says that its family is written when it is first used."""
+    return any(
+        isinstance(statement, ast.Assign)
+        and ast.unparse(statement.targets[0]) == "ON_FIRST_USE"
+        and ast.literal_eval(statement.value) is True
+        for statement in ast.parse(path.read_text(encoding="utf-8"), str(path)).body
+    )
 
 
 def without_refused(

@@ -16,6 +16,7 @@ from pullback.expressions.python_sources import Module, PythonSources, read_modu
 from pullback.expressions.reader import NeedsNumber, Reader, Unrenderable, Way, as_real
 from pullback.expressions.tree import MASK, REAL, Expr, Load, Operation, Program, Select, Step, called, substitute
 from pullback.kernels.namespace import FILES
+from pullback.recording.families import text_of_family
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = ("kernels", "formulas", "generated")
@@ -26,7 +27,8 @@ class _Modules(dict[str, Module]):
 
     def __missing__(self, name: str) -> Module:
         _, folder, stem = name.split(".")
-        self[name] = module = read_module(_PACKAGE / folder / f"{stem}.py")
+        text = text_of_family(stem) if folder == "generated" else None
+        self[name] = module = read_module(_PACKAGE / folder / f"{stem}.py", text)
         return module
 
     def __contains__(self, name: object) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, general, tangent, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @elementwise(out=False, fresh=True)
 def tanh_backward(grad: Tensor, output_grad: Tensor, output: Tensor) -> Pullback:

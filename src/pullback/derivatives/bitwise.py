@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import Tensor, non_differentiable
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @non_differentiable(in_place=True, promote="common", structure="elementwise")
 def bitwise_and(input: Tensor, other: Tensor) -> None: ...

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, non_differentiable, not_implemented, tangent, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(
     outputs=("L", "info"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @linear(node="FftC2CBackward0", out=False)
 def fft_c2c(grad: Tensor, input: Tensor, dim: Shape, scale: str, forward: bool) -> Pullback:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @linear(node="Im2ColBackward0", out=False, structure="samples", moves=True)
 def im2col(grad: Tensor, input: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Pullback:

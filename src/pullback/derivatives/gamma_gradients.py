@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, not_implemented, tangent, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(node="StandardGammaBackward0", out=False, draws="parameters")
 def standard_gamma(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:

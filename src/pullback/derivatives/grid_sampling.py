@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Shape, Tensor, general, linear, non_differentiable, self_adjoint, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(node="GridSampler2DBackward0", out=False, structure="samples", autocast="float32", found="torch")
 def grid_sampler_2d(

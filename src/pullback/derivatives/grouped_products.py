@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, multilinear, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @multilinear(out=False)
 def grouped_mm(grad: Tensor, input: Tensor, mat2: Tensor, offs: Tensor) -> Pullback:

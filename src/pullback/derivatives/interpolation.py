@@ -6,6 +6,8 @@ from typing import Any
 
 from pullback.rules import F, Pullback, Shape, Tensor, linear, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @linear(out=False, structure="leading")
 def resample(grad: Tensor, input: Tensor, sizes: Shape, method: str, align_corners: bool, scales: Any) -> Pullback:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(structure="matrices", out_dtype="c_types")
 def linalg_det(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, linear, tangent, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(
     node="AdaptiveMaxPool2DBackward0",

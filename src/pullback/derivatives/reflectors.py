@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(structure="matrices", vectors=("tau",), autocast="float32")
 def linalg_householder_product(grad: Tensor, input: Tensor, tau: Tensor) -> Pullback:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import Pullback, Tensor, general, non_differentiable, not_implemented, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(
     outputs=("output", "inverse", "counts"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(outputs=("result", "info"), differentiable=(True, False), out_dtype="c_types", returns=True)
 def linalg_solve_ex(grad: Tensor, A: Tensor, B: Tensor, left: bool, *, result: Tensor) -> Pullback:

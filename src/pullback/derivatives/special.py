@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable, not_implemented, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @elementwise(
     in_place=True,

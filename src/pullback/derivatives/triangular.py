@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pullback.rules import F, Pullback, Tensor, general, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(structure="matrices", out_dtype="scalar_type")
 def linalg_solve_triangular(

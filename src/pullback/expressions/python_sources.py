@@ -57,10 +57,10 @@ class PythonSources:
         ]
 
 
-def read_module(path: Path) -> Module:
-    """The functions, constants and imports of a file."""
+def read_module(path: Path, text: str | None = None) -> Module:
+    """The functions, constants and imports of a file, or of a text in its place."""
     module = Module(path)
-    for statement in ast.parse(path.read_text(), str(path)).body:
+    for statement in ast.parse(path.read_text() if text is None else text, str(path)).body:
         if isinstance(statement, ast.FunctionDef):
             module.functions[statement.name] = statement
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

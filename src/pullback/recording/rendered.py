@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path as FilePath
@@ -59,14 +60,17 @@ def _once(make: Callable[[str], Callable[..., Any]]) -> Callable[[str], Callable
     def find(name: str) -> Callable[..., Any]:
         function = made.get(name)
         if function is None:
-            with _lock:
+            # Who imports a family may wait for `reading` to write it: nobody who holds that must wait for the import.
+            import_module(f"pullback.generated.{operation_record(name).family}")
+            with reading:
                 function = made[name] = made.get(name) or make(name)
         return function
 
     return find
 
 
-_lock = process_lock()
+reading = process_lock(threading.RLock)
+"""Held while rules are read or written: two threads must not make syntax trees at the same time."""
 
 
 @_once
