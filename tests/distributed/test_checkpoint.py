@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import io
 import os
 import pickle
 from pathlib import Path
@@ -14,6 +16,10 @@ from pullback import nn
 from pullback.distributed import checkpoint as dcp
 from pullback.distributed.checkpoint import filesystem
 from pullback.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
+from pullback.distributed.checkpoint.metadata import Metadata, MetadataIndex
+from pullback.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, WriteItemType
+from pullback.distributed.checkpoint.storage import WriteResult
+from pullback.futures import Future
 
 
 def state(factor: float = 1.0) -> dict[str, Any]:
@@ -122,7 +128,7 @@ def test_no_code_runs_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_piece_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
     reader = dcp.FileSystemReader(tmp_path)
     with pytest.raises(pickle.UnpicklingError, match="a file outside of its folder"):
-        reader.read_piece(filesystem._StorageInfo("../other", 0, 10))
+        reader._read(filesystem._StorageInfo("../other", 0, 10))
 
 
 def test_a_folder_becomes_a_file_and_back(tmp_path: Path) -> None:
@@ -141,7 +147,146 @@ def test_a_state_is_copied_before_it_is_saved_in_a_thread(tmp_path: Path) -> Non
     given = state(2.0)
     saved = dcp.async_save(given, checkpoint_id=tmp_path)
     given["model"]["weight"].zero_()
-    saved.result(20)
+    saved.result(300)
     loaded = state(0.0)
     dcp.load(loaded, checkpoint_id=tmp_path)
     assert repr(loaded) == repr(state(2.0))
+
+
+class Doubling(dcp.DefaultSavePlanner):
+    """Writes twice of every tensor."""
+
+    def transform_object(self, write_item: dcp.WriteItem, object: Any) -> Any:
+        value = super().transform_object(write_item, object)
+        return value if write_item.type is WriteItemType.BYTE_IO else value * 2
+
+
+class Renaming(dcp.DefaultLoadPlanner):
+    """Reads what was saved as `model` into `net`, and notes what came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filled: list[tuple[str, list[int]]] = []
+
+    def set_up_planner(
+        self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
+    ) -> None:
+        renamed = {"model" if name == "net" else name: value for name, value in state_dict.items()}
+        super().set_up_planner(renamed, metadata, is_coordinator)
+
+    def commit_tensor(self, read_item: dcp.ReadItem, tensor: Any) -> None:
+        self.filled.append((read_item.dest_index.fqn, list(read_item.lengths)))
+
+
+def test_planners_change_what_is_written_and_where_it_is_read_to(tmp_path: Path) -> None:
+    dcp.save({"model": {"weight": pullback.ones(2, 3)}, "step": 1}, checkpoint_id=tmp_path, planner=Doubling())
+    loaded = {"net": {"weight": pullback.zeros(2, 3)}}
+    planner = Renaming()
+    dcp.load(loaded, checkpoint_id=tmp_path, planner=planner)
+    assert loaded["net"]["weight"].tolist() == [[2.0] * 3] * 2
+    assert planner.filled == [("model.weight", [2, 3])]
+
+
+def test_a_state_that_is_not_taken_apart_is_saved_by_its_entries(tmp_path: Path) -> None:
+    planner = dcp.DefaultSavePlanner(flatten_state_dict=False)
+    found = dcp.save({"a": pullback.ones(2), "b": {"c": 1}}, checkpoint_id=tmp_path, planner=planner)
+    assert (list(found.state_dict_metadata), found.planner_data) == (["a", "b"], None)
+    loaded = {"a": pullback.zeros(2), "b": {"c": 0}}
+    dcp.load(loaded, checkpoint_id=tmp_path, planner=dcp.DefaultLoadPlanner(flatten_state_dict=False))
+    assert repr(loaded) == "{'a': tensor([1., 1.]), 'b': {'c': 1}}"
+
+
+def done(value: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(value)
+    return future
+
+
+class Memory(dcp.StorageWriter, dcp.StorageReader):
+    """A storage of one's own, as programs write one: it keeps pieces in memory."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[MetadataIndex, Any] = {}
+        self.calls: list[Any] = []
+
+    def reset(self, checkpoint_id: Any = None) -> None:
+        self.calls.append(("reset", checkpoint_id))
+
+    def set_up_storage_writer(self, is_coordinator: bool) -> None:  # as older programs have it
+        self.calls.append(("writer", is_coordinator))
+
+    def prepare_local_plan(self, plan: Any) -> Any:
+        self.calls.append((type(plan).__name__, len(plan.items)))
+        return plan
+
+    def prepare_global_plan(self, plans: Any) -> Any:
+        self.calls.append(("plans", len(plans)))
+        return plans
+
+    def write_data(self, plan: dcp.SavePlan, planner: dcp.SavePlanner) -> Future[list[WriteResult]]:
+        for item in plan.items:
+            value = planner.resolve_data(item)
+            self.pieces[item.index] = value.getvalue() if item.type is WriteItemType.BYTE_IO else value.clone()
+        return done([WriteResult(item.index, 0, "memory") for item in plan.items])
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        self.metadata = metadata
+        self.calls.append([result.index.fqn for result in results[0]])
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: Any) -> bool:
+        return True
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        return self.metadata
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        self.calls.append(("reader", is_coordinator))
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        for item in plan.items:
+            piece = self.pieces[item.storage_index]
+            if item.type is LoadItemType.BYTE_IO:
+                planner.load_bytes(item, io.BytesIO(piece))
+            else:
+                planner.resolve_tensor(item).copy_(piece)
+        return done(None)
+
+
+def test_a_storage_of_ones_own_keeps_a_checkpoint() -> None:
+    memory = Memory()
+    dcp.save({"weight": pullback.ones(2), "step": 3}, storage_writer=memory)
+    loaded = {"weight": pullback.zeros(2), "step": 0}
+    dcp.load(loaded, storage_reader=memory, checkpoint_id="there")
+    assert repr(loaded) == "{'weight': tensor([1., 1.]), 'step': 3}"
+    assert memory.calls == [
+        ("writer", True), ("SavePlan", 2), ("plans", 1), ["weight", "step"],
+        ("reset", "there"), ("reader", True), ("LoadPlan", 2), ("plans", 1),
+    ]  # fmt: skip
+
+
+def test_a_thread_saves_with_the_programs_own_planner_storage_and_copy() -> None:
+    memory = Memory()
+    weight = pullback.ones(2)
+    saved = dcp.async_save({"weight": weight}, storage_writer=memory, planner=Doubling())
+    saved.result(300)
+    assert memory.pieces[MetadataIndex("weight", [0])].tolist() == [2.0, 2.0]
+
+    class Stager:
+        def stage(self, state: dict[str, Any]) -> concurrent.futures.Future[dict[str, Any]]:
+            copied: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
+            copied.set_result({"weight": state["weight"] + 4})
+            return copied
+
+    answer = dcp.async_save({"weight": weight}, storage_writer=memory, async_stager=Stager())
+    assert answer.staging_completion.done()
+    answer.upload_completion.result(300)
+    assert memory.pieces[MetadataIndex("weight", [0])].tolist() == [5.0, 5.0]
+
+
+def test_folders_of_a_writer_can_change_and_are_recognised(tmp_path: Path) -> None:
+    writer = dcp.FileSystemWriter(tmp_path / "first")
+    dcp.save({"step": 1}, storage_writer=writer, checkpoint_id=tmp_path / "second")
+    assert [path.name for path in tmp_path.iterdir()] == ["second"]
+    assert dcp.FileSystemReader.validate_checkpoint_id(tmp_path / "second")
+    assert not dcp.FileSystemWriter.validate_checkpoint_id("s3://bucket/run")

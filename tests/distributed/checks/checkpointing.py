@@ -35,11 +35,11 @@ def shared_folder() -> Iterator[Path]:
 class _FullDisk(FileSystemWriter):
     """Fails on one rank, in the middle of its file."""
 
-    def write_pieces(self, rank: int, number: int, pieces: dict[Any, Any]) -> Any:
-        found = super().write_pieces(rank, number, pieces)
-        if rank == 1:
+    def write_data(self, plan: Any, planner: Any) -> Any:
+        written = super().write_data(plan, planner)
+        if RANK == 1:
             raise OSError("No space left on device")
-        return found
+        return written
 
 
 def check_a_divided_tensor_is_written_in_parts_and_read_whole() -> None:
@@ -78,6 +78,35 @@ def check_a_rank_that_cannot_write_fails_on_all_and_leaves_the_former_checkpoint
         assert (state["weight"].full_tensor().tolist(), state["step"]) == ([1.0] * 4, 1)
 
 
+class _Recorded(dcp.DefaultSavePlanner):
+    """Notes what is asked of it, and writes halves."""
+
+    def __init__(self) -> None:
+        super().__init__(dedup_save_to_lowest_rank=True)
+        self.calls: list[str] = []
+
+    def create_global_plan(self, all_plans: list[dcp.SavePlan]) -> Any:
+        self.calls.append(f"global plan of {len(all_plans)}")
+        return super().create_global_plan(all_plans)
+
+    def transform_object(self, write_item: dcp.WriteItem, object: Any) -> Any:
+        self.calls.append(write_item.index.fqn)
+        value = super().transform_object(write_item, object)
+        return value * 0.5 if isinstance(value, pullback.Tensor) else value
+
+
+def check_a_planner_of_ones_own_plans_on_rank_0_and_writes_on_all() -> None:
+    with shared_folder() as folder:
+        planner = _Recorded()
+        state: dict[str, Any] = {"weight": distribute_tensor(pullback.ones(4)), "bias": pullback.ones(2), "step": 3}
+        dcp.save(state, checkpoint_id=folder, planner=planner)
+        assert planner.calls == (["global plan of 2", "weight", "bias", "step"] if RANK == 0 else ["weight"])
+        state = {"weight": distribute_tensor(pullback.zeros(4)), "bias": pullback.zeros(2), "step": 0}
+        dcp.load(state, checkpoint_id=folder)
+        assert state["weight"].full_tensor().tolist() == [0.5] * 4
+        assert (state["bias"].tolist(), state["step"]) == ([0.5, 0.5], 3)
+
+
 def check_a_rank_that_cannot_load_fails_on_all() -> None:
     with shared_folder() as folder:
         dcp.save({"weight": pullback.ones(4)}, checkpoint_id=folder)
@@ -91,7 +120,7 @@ def check_a_state_is_saved_in_a_thread_while_the_program_goes_on() -> None:
         saved = dcp.async_save({"weight": distribute_tensor(weight), "bias": weight}, checkpoint_id=folder)
         weight.zero_()
         dist.all_reduce(weight)
-        saved.result(20)
+        saved.result(120)
         state = {"weight": pullback.zeros(4), "bias": pullback.zeros(4)}
         dcp.load(state, checkpoint_id=folder)
         assert pullback.equal(state["weight"], state["bias"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from pullback.distributed.checkpoint.default_planner import _EmptyStateDictLoadPlanner
 from pullback.distributed.checkpoint.filesystem import FileSystemReader
-from pullback.distributed.checkpoint.nested_state import value_at
-from pullback.distributed.checkpoint.state_dict_loader import load_whole
+from pullback.distributed.checkpoint.state_dict_loader import _load_state_dict
 from pullback.distributed.checkpoint.state_dict_saver import save
 from pullback.serialization.checkpoint import load as load_file
 from pullback.serialization.checkpoint import save as save_file
@@ -24,7 +25,9 @@ def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_pat
     >>> load_file(os.path.join(folder, "model.pt"))
     {'model': {'weight': tensor([1., 1.])}}
     """
-    save_file(value_at(load_whole(FileSystemReader(dcp_checkpoint_dir))), torch_save_path)
+    state: dict[str, Any] = {}
+    _load_state_dict(state, FileSystemReader(dcp_checkpoint_dir), no_dist=True, planner=_EmptyStateDictLoadPlanner())
+    save_file(state, torch_save_path)
 
 
 def torch_save_to_dcp(torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]) -> None:

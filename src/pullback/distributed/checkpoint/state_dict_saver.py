@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
+from pullback.distributed.checkpoint.default_planner import DefaultSavePlanner
 from pullback.distributed.checkpoint.filesystem import FileSystemWriter
-from pullback.distributed.checkpoint.metadata import (
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    Metadata,
-    MetadataIndex,
-    TensorProperties,
-    TensorStorageMetadata,
-)
-from pullback.distributed.checkpoint.nested_state import Path, flatten
+from pullback.distributed.checkpoint.metadata import Metadata
+from pullback.distributed.checkpoint.planner import SavePlan, SavePlanner
 from pullback.distributed.checkpoint.stateful import Stateful
+from pullback.distributed.checkpoint.storage import StorageWriter, WriteResult
 from pullback.distributed.checkpoint.together import Together
 from pullback.distributed.process_group import is_initialized, new_group
-from pullback.distributed.tensor.dtensor import DTensor, rows_of
-from pullback.tensor.size import Size
-from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.distributed.tensor.dtensor import DTensor
+from pullback.tensor.tensor import Tensor
 
-__all__ = ["async_save", "save", "save_state_dict"]
+__all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
 CHECKPOINT_ID_MISSING = "`checkpoint_id` must be specified if storage_reader/storage_writer is None."
 
@@ -33,14 +30,15 @@ def save(
     state_dict: Mapping[str, Any],
     *,
     checkpoint_id: str | os.PathLike[str] | None = None,
-    storage_writer: FileSystemWriter | None = None,
-    planner: Any = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
     process_group: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
     """Save a state of which every rank may hold parts, into the folder `checkpoint_id`. All ranks must call it.
 
+    A `storage_writer` writes to another place, a `planner` chooses what is written.
     What all ranks hold is written once, by ranks in turn. The folder holds a whole checkpoint at any time: the former one
     until all ranks have written theirs. PyTorch's `torch.distributed.checkpoint` reads it, with any number of ranks.
 
@@ -51,34 +49,51 @@ def save(
     ['.metadata', '__0_0.distcp']
     """
     writer = _writer(checkpoint_id, storage_writer)
+    planner = planner or DefaultSavePlanner()
     ranks = Together(process_group, no_dist)
-    values: dict[str, tuple[Path, Any]] = {}
+    is_first = ranks.rank == 0
 
-    def plan() -> tuple[int, dict[str, Any]]:
-        values.update(flatten(states_of(state_dict)))
-        return writer.prepare(), {name: _described(path, value) for name, (path, value) in values.items()}
+    def plan() -> SavePlan:
+        planner.set_up_planner(states_of(state_dict), writer.storage_meta(), is_first)
+        _set_up(writer.set_up_storage_writer, is_first, rank=ranks.rank, use_collectives=use_collectives)
+        return writer.prepare_local_plan(planner.create_local_plan())
+
+    def agree(plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
+        agreed, metadata = planner.create_global_plan(plans)
+        return writer.prepare_global_plan(agreed), metadata
+
+    def write(plan: SavePlan) -> list[WriteResult]:
+        return writer.write_data(planner.finish_plan(plan), planner).wait()
+
+    def finish(metadata: Metadata, written: list[list[WriteResult]]) -> Metadata:
+        writer.finish(metadata, written)
+        return metadata
 
     plans = ranks.step("plan", plan)
-    number = max(each[0] for each in plans)
-    chosen = _writers([each[1] for each in plans])
+    agreed, metadata = ranks.first("plan", lambda: agree(plans))
     try:
-        written = ranks.step(
-            "write", lambda: writer.write_pieces(ranks.rank, number, _own_pieces(values, chosen, ranks.rank))
-        )
-        found = _joined_metadata([each[1] for each in plans], {k: v for each in written for k, v in each.items()})
-        ranks.step("finish", lambda: writer.finish(found) if ranks.rank == 0 else None)
+        written = ranks.step("write", lambda: write(agreed[ranks.rank]))
+        return ranks.first("finish", lambda: finish(metadata, written))
     except BaseException:
-        writer.remove_pieces(ranks.rank, number)
+        if isinstance(writer, FileSystemWriter):
+            writer.discard()
         raise
-    return found
 
 
-def _writer(checkpoint_id: str | os.PathLike[str] | None, given: FileSystemWriter | None) -> FileSystemWriter:
-    if given is not None:
-        return given
-    if checkpoint_id is None:
+def _set_up(action: Callable[..., None], *arguments: Any, **more: Any) -> None:
+    """Call it, with names that only newer storages take."""
+    takes_more = any(each.kind is each.VAR_KEYWORD for each in inspect.signature(action).parameters.values())
+    action(*arguments, **more) if takes_more else action(*arguments)
+
+
+def _writer(checkpoint_id: str | os.PathLike[str] | None, given: StorageWriter | None) -> StorageWriter:
+    if given is None and checkpoint_id is None:
         raise RuntimeError(CHECKPOINT_ID_MISSING)
-    return FileSystemWriter(checkpoint_id)
+    if given is None:
+        return FileSystemWriter(checkpoint_id or "")
+    if checkpoint_id is not None:
+        given.reset(checkpoint_id)
+    return given
 
 
 def states_of(state_dict: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,85 +104,19 @@ def states_of(state_dict: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def box_of(value: Any) -> tuple[Size, Size]:
-    """Where in the whole tensor the part of this rank begins, and how large it is."""
-    group = value.shard_group() if isinstance(value, DTensor) else None
-    if group is None:
-        return Size([0] * value.ndim), Size(value.shape)
-    start, rows = rows_of(value.shape[0], group.size(), group.rank())
-    return Size([start] + [0] * (len(value.shape) - 1)), Size([rows, *value.shape[1:]])
+class AsyncCheckpointerType(Enum):
+    """Where `async_save` saves: both mean a thread here."""
+
+    THREAD = "thread"
+    PROCESS = "process"
 
 
-def _described(path: Path, value: Any) -> tuple[Path, Any]:
-    """A value as the other ranks need to know of it: its path, and of a tensor what it is and which box lies here."""
-    if not isinstance(value, Tensor):
-        return path, None
-    properties = TensorProperties(dtype=value.dtype, requires_grad=value.requires_grad)
-    return path, TensorStorageMetadata(properties, Size(value.shape), [ChunkStorageMetadata(*box_of(value))])
+@dataclass
+class AsyncSaveResponse:
+    """What `async_save` returns to a program that brings its own stager."""
 
-
-def _key(name: str, kind: Any) -> MetadataIndex:
-    return MetadataIndex(name, None if kind is None else kind.chunks[0].offsets)
-
-
-def _writers(plans: list[dict[str, tuple[Path, Any]]]) -> dict[MetadataIndex, int]:
-    """Which rank writes a piece: of those that have it, the one with least to write so far. All ranks find the same."""
-    holders: dict[MetadataIndex, list[int]] = {}
-    sizes: dict[MetadataIndex, int] = {}
-    for rank, plan in enumerate(plans):
-        for name, (_, kind) in plan.items():
-            size = 1 if kind is None else kind.chunks[0].sizes.numel() * kind.properties.dtype.itemsize
-            if kind is None or size or not kind.size.numel():
-                holders.setdefault(_key(name, kind), []).append(rank)
-                sizes[_key(name, kind)] = size
-    load = [0] * len(plans)
-    chosen = {}
-    for key, ranks in holders.items():
-        chosen[key] = min(ranks, key=lambda rank: (load[rank], rank))
-        load[chosen[key]] += sizes[key]
-    return chosen
-
-
-def _own_pieces(
-    values: dict[str, tuple[Path, Any]], chosen: dict[MetadataIndex, int], rank: int
-) -> dict[MetadataIndex, Any]:
-    found = {}
-    for name, (path, value) in values.items():
-        key = _key(name, _described(path, value)[1])
-        if chosen.get(key) == rank:
-            found[key] = _piece(value)
-    return found
-
-
-def _piece(value: Any) -> Any:
-    """A value as it is written: of a tensor the part that lies here, without memory around it."""
-    if not isinstance(value, Tensor):
-        return value
-    local = value.to_local() if isinstance(value, DTensor) else value.detach()
-    return new_tensor(local.contiguous()._array.copy()) if local.device.type == "cpu" else local.contiguous().cpu()
-
-
-def _joined_metadata(plans: list[dict[str, tuple[Path, Any]]], places: dict[MetadataIndex, Any]) -> Metadata:
-    kinds: dict[str, Any] = {}
-    paths: dict[str, Path] = {}
-    for plan in plans:
-        for name, (path, kind) in plan.items():
-            paths.setdefault(name, path)
-            if kind is None:
-                kinds.setdefault(name, BytesStorageMetadata())
-                continue
-            known = kinds.setdefault(name, TensorStorageMetadata(kind.properties, kind.size, []))
-            if known.size != kind.size:
-                raise ValueError(
-                    f"ranks hold tensors of different shapes under the name {name}: {known.size}, {kind.size}"
-                )
-            if _key(name, kind) in places and kind.chunks[0] not in known.chunks:
-                known.chunks.append(kind.chunks[0])
-    numbered = {}
-    for key, info in places.items():
-        chunks = [] if key.offset is None else [chunk.offsets for chunk in kinds[key.fqn].chunks]
-        numbered[MetadataIndex(key.fqn, key.offset, chunks.index(key.offset) if chunks else None)] = info
-    return Metadata(kinds, paths, numbered, version="1.0.0")
+    staging_completion: Future[None]
+    upload_completion: Future[Metadata]
 
 
 class _Background:
@@ -181,13 +130,18 @@ def async_save(
     state_dict: Mapping[str, Any],
     *,
     checkpoint_id: str | os.PathLike[str] | None = None,
-    storage_writer: FileSystemWriter | None = None,
-    planner: Any = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
     process_group: Any = None,
+    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
+    async_stager: Any = None,
     no_dist: bool = False,
-    **options: Any,
-) -> Future[Metadata]:
+    use_collectives: bool = True,
+) -> Any:
     """Copy the state, and save the copy in a thread: the program may go on and change its tensors.
+
+    Returns a future of what was saved. An `async_stager`, or a storage writer that has `stage`, makes the copy itself; where
+    that gives a future, an `AsyncSaveResponse` of both is returned.
 
     >>> import pullback, tempfile
     >>> weight = pullback.tensor([1.0])
@@ -198,14 +152,24 @@ def async_save(
     ['weight']
     """
     writer = _writer(checkpoint_id, storage_writer)
-    copied = _copied(states_of(state_dict))
+    stage = getattr(async_stager if async_stager is not None else writer, "stage", _copied)
+    staged = stage(states_of(state_dict))
     if process_group is None and not no_dist and is_initialized():
         # Of its own, so that its messages do not mix with those of the program.
         _Background.group = _Background.group or new_group()
         process_group = _Background.group
     if _Background.pool is None:
         _Background.pool = ThreadPoolExecutor(1, thread_name_prefix="pullback checkpoint")
-    return _Background.pool.submit(save, copied, storage_writer=writer, process_group=process_group, no_dist=no_dist)
+
+    def work() -> Metadata:
+        copied = staged.result() if isinstance(staged, Future) else staged
+        return save(
+            copied, storage_writer=writer, planner=planner, process_group=process_group, no_dist=no_dist,
+            use_collectives=use_collectives,
+        )  # fmt: skip
+
+    saved = _Background.pool.submit(work)
+    return AsyncSaveResponse(staged, saved) if isinstance(staged, Future) else saved
 
 
 def _copied(value: Any) -> Any:
@@ -219,8 +183,10 @@ def _copied(value: Any) -> Any:
 
 
 def save_state_dict(
-    state_dict: Mapping[str, Any], storage_writer: FileSystemWriter, process_group: Any = None, coordinator_rank: int = 0,
-    no_dist: bool = False, planner: Any = None,
+    state_dict: Mapping[str, Any], storage_writer: StorageWriter, process_group: Any = None, coordinator_rank: int = 0,
+    no_dist: bool = False, planner: SavePlanner | None = None,
 ) -> Metadata:  # fmt: skip
     """The former name of `save`."""
-    return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist)
+    return save(
+        state_dict, storage_writer=storage_writer, planner=planner, process_group=process_group, no_dist=no_dist
+    )

@@ -37,6 +37,10 @@ class Together:
             raise CheckpointException(name, failures) from (None if failure is None else failure[0])
         return [each[0] for each in results]
 
+    def first(self, name: str, action: Callable[[], T]) -> T:
+        """What the action gives on rank 0, which alone runs it."""
+        return self.step(name, action if self.rank == 0 else lambda: None)[0]  # type: ignore[return-value]  # rank 0's
+
     def _exchange(self, value: Any) -> list[Any]:
         if self._is_alone:
             return [value]
