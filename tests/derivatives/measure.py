@@ -7,6 +7,7 @@ in float64 and complex128, with the float64 gradient in fewer bits.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from pullback.inspection.coverage import measured
 from pullback.inspection.derivative_use import used_derivatives
 from pullback.inspection.rule_digests import rule_digest
 from tests.derivatives import checks
+from tests.derivatives.quantiles import check_standard_gamma
 from tests.derivatives.sampling import Sample
 from tests.derivatives.test_derivatives import SAMPLES
 
@@ -67,20 +69,25 @@ def measurements(sample: Sample) -> Iterator[tuple[str, str, Callable[[], None]]
         yield "gradient", dtype, lambda d=dtype, t=tolerance: narrow_check(sample, d, t)  # type: ignore[misc]
 
 
+def random_measurements() -> Iterator[tuple[str, str, Callable[[], None]]]:
+    """The same of samples that are drawn, which finite differences do not show."""
+    for dtype in ("float64", "float32"):
+        yield "gradient", dtype, lambda d=dtype: check_standard_gamma(d)  # type: ignore[misc]
+
+
 def measure() -> dict[str, Any]:
     """Run everything; by operation, what was checked."""
     found: dict[str, Any] = {}
-    for sample in SAMPLES:
-        for kind, dtype, run in measurements(sample):
-            used = used_derivatives()
-            try:
-                with used:
-                    run()
-            except Exception:
-                continue  # not checked there
-            for name, use in used.operations.items():
-                if use.passes:
-                    _add(found, name, kind, dtype, use)
+    for kind, dtype, run in [*random_measurements(), *itertools.chain.from_iterable(map(measurements, SAMPLES))]:
+        used = used_derivatives()
+        try:
+            with used:
+                run()
+        except Exception:
+            continue  # not checked there
+        for name, use in used.operations.items():
+            if use.passes:
+                _add(found, name, kind, dtype, use)
     for name, entry in found.items():
         entry["rule"] = rule_digest(name)
     return found

@@ -93,7 +93,8 @@ def coverage() -> Report:
     """What is known by measurement of the derivatives of every operation that has some.
 
     A row has the inputs with a gradient and those without, the dtypes at which gradients, second derivatives and forward
-    mode were checked, how many branches of the rule were, and which were not.
+    mode were checked, how many branches of the rule were, and which were not. The shares among the facts are of the
+    operations that have a gradient; asking for one of the others (`without_gradient`) raises.
 
     >>> report = coverage()
     >>> row = next(row for row in report.rows if row["operation"] == "mul")
@@ -117,12 +118,13 @@ def coverage() -> Report:
                 "unchecked": [branch for branch in branches if branch not in known],
             }
         )  # fmt: skip
-    total = len(rows)
+    having = [row for row in rows if row["inputs"]]
     facts = {
-        "operations": total,
-        "gradient_share": sum(bool(row["gradient"]) for row in rows) / total,
-        "second_order_share": sum(bool(row["second_order"]) for row in rows) / total,
-        "forward_mode_share": sum(bool(row["forward_mode"]) for row in rows) / total,
+        "operations": len(rows),
+        "without_gradient": len(rows) - len(having),
+        "gradient_share": sum(bool(row["gradient"]) for row in having) / len(having),
+        "second_order_share": sum(bool(row["second_order"]) for row in having) / len(having),
+        "forward_mode_share": sum(bool(row["forward_mode"]) for row in having) / len(having),
         "unchecked_branches": sum(len(row["unchecked"]) for row in rows),
     }
     return Report("Derivatives that were checked", _COLUMNS, rows, facts)
