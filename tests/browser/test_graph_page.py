@@ -235,7 +235,10 @@ def test_ten_thousand_nodes_are_shown_folded_and_open(browser: Browser, tmp_path
     assert len(page.data["nodes"]) > 9900
     browser.open(page.save(tmp_path / "page.html"))
     assert browser.run("return shownItems.length") < 20
-    browser.run("openAll(true)")
+    browser.run("openAll(true); drawRegion()")
+    seen = """const box = boxes.values().next().value.element.getBoundingClientRect();
+              return box.height > 8 && box.bottom > 0 && box.top < innerHeight"""
+    assert browser.run(seen)  # not all of it, too small to be seen
     browser.run("goTo(steps.length); select(steps[5000].node, true); drawRegion()")
     assert 0 < browser.run("return boxes.size") < 1500
     assert browser.complaints() == []

@@ -23,7 +23,7 @@ function bytesText(bytes) {
   return (unit && bytes < 100 ? bytes.toFixed(1) : Math.round(bytes)) + " " + units[unit];
 }
 const timeText = us => us >= 1e6 ? (us / 1e6).toFixed(2) + " s" : us >= 1e3 ? (us / 1e3).toFixed(2) + " ms" : us.toFixed(1) + " µs";
-const plural = (count, word) => count + " " + (count === 1 ? word : word === "leaf" ? "leaves" : word + "s");
+const plural = (count, word) => count.toLocaleString("en") + " " + (count === 1 ? word : word === "leaf" ? "leaves" : word + "s");
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -394,7 +394,8 @@ function zoomAt(factor, px, py) {
   state.x = px - (px - state.x) * real; state.y = py - (py - state.y) * real; state.scale = scale;
   look();
 }
-function fit(least = 0) {
+// Smaller than `least` nothing is shown: of a graph that is too long for that, its beginning is.
+function fit(least = 0.04) {
   const { width, height } = svg.getBoundingClientRect();
   state.scale = Math.max(least, Math.min(1.4, (width - 24) / whole.w, (height - 44) / whole.h));
   state.x = (width - whole.w * state.scale) / 2;
@@ -479,7 +480,7 @@ function describe() {
 function overview() {
   const operations = nodes.filter(node => node.kind === "operation").length, leaves = nodes.filter(node => node.kind === "leaf");
   const elements = leaves.reduce((sum, leaf) => sum + leaf.outputs[0][0].reduce((a, b) => a * b, 1), 0);
-  const rows = [["operations", operations], ["leaves", leaves.length], ["elements of leaves", elements.toLocaleString("en")]];
+  const rows = [["operations", operations.toLocaleString("en")], ["leaves", leaves.length.toLocaleString("en")], ["elements of leaves", elements.toLocaleString("en")]];
   const held = savedBytes(nodes.map((_, node) => node));
   if (held) rows.push(["saved for backward", bytesText(held)]);
   const spent = steps.reduce((sum, step) => sum + (step.time || 0), 0);
@@ -766,7 +767,7 @@ const isDark = () => document.documentElement.dataset.theme === "dark";
 function openAll(open) {
   groups.forEach((_, number) => { if (number) isOpen[number] = open; });
   state.selected = null;
-  render(); fit(); describe();
+  render(); fit(0.5); describe();
 }
 function move(direction) {
   if (state.selected === null) { select(visible(0), true); return; }

@@ -157,7 +157,8 @@ def title_of(rows: list[Row]) -> str:
     """What a page is called where nobody named it."""
     operations = sum(row.kind == "operation" for row in rows)
     leaves = sum(row.kind == "leaf" for row in rows)
-    return f"{rows[0].label}: {operations} operations, {leaves} leaves"
+    counted = f"{operations:,} operation{'s' * (operations != 1)}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
+    return f"{rows[0].label}: {counted}"
 
 
 def why_it_ended(error: Exception) -> str:
