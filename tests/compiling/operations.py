@@ -1,6 +1,7 @@
 """Each operation's samples inside of a compiled function, beside eager execution: values and gradients.
 
-`python -m tests.compiling.operations [words]` prints what differs, and why operations stay eager.
+`python -m tests.compiling.operations [words]` prints what differs, and why operations stay eager. With --bits first, bits are
+compared, under `use_deterministic_algorithms(True)`.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ def others(arrays: Any, step: int) -> list[Any]:
     return [array * (1 + 1e-3 * step) for array in arrays]
 
 
-def compare(sample: Sample, complex: bool = False, calls: int = 4) -> CompiledFunction:
-    """Call a sample compiled and eagerly, with other values each time; raise where they differ."""
+def compare(sample: Sample, complex: bool = False, calls: int = 4, exactly: bool = False) -> CompiledFunction:
+    """Call a sample compiled and eagerly, with other values each time; raise where they differ.
+
+    `exactly` asks for the same bits, as `use_deterministic_algorithms(True)` promises them.
+    """
     compiled = CompiledFunction(sample.call)
     arrays = sample.arrays(complex=complex)
     for step in range(calls):
@@ -46,6 +50,7 @@ def compare(sample: Sample, complex: bool = False, calls: int = 4) -> CompiledFu
             assert one.shape == other.shape
             assert one.strides == other.strides or one.size < 2, (one.strides, other.strides)
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
+            assert not exactly or one.tobytes() == other.tobytes()
     return compiled
 
 
@@ -58,13 +63,16 @@ def main(words: list[str]) -> int:
     """Compare all samples."""
     from tests.derivatives.test_derivatives import SAMPLES
 
+    exactly = words[:1] == ["--bits"]
+    words = words[exactly:]
+    pullback.use_deterministic_algorithms(exactly)
     wanted = [s for s in SAMPLES if not words or any(word in s.name for word in words)]
     eager: Counter[str] = Counter()
     wrong = 0
     for sample in wanted:
         for complex in (False, True) if sample.complex else (False,):
             try:
-                compiled = compare(sample, complex)
+                compiled = compare(sample, complex, exactly=exactly)
             except Exception as error:
                 wrong += 1
                 text = str(error).strip().splitlines()

@@ -64,16 +64,35 @@ def test_long_scalar_products_do_not_depend_on_threads(threads: Any, dtype: Any)
     assert bits.pop() == pytest.approx(float((x.double() * x.double()).sum()), rel=1e-5)
 
 
-def test_deterministic_algorithms_make_complex_products_independent_of_threads(threads: Any) -> None:
-    pullback.manual_seed(0)
+def complex_product() -> Any:
     a = pullback.randn(1, 100_001, dtype=pullback.complex128)
-    b = pullback.randn(100_001, 2, dtype=pullback.complex128)
+    return a @ pullback.randn(100_001, 2, dtype=pullback.complex128)
+
+
+def square() -> Any:
+    x = pullback.randn(300, 409, dtype=pullback.float64)
+    return x @ x.mT
+
+
+def factorized() -> Any:
+    x = pullback.randn(200, 200, dtype=pullback.float64)
+    return pullback.linalg.cholesky(x @ x.mT + pullback.eye(200, dtype=pullback.float64))
+
+
+def solved() -> Any:
+    x = pullback.randn(200, 200, dtype=pullback.float64)
+    return pullback.linalg.solve(x, x[:, :40])
+
+
+@pytest.mark.parametrize("compute", [complex_product, square, factorized, solved])
+def test_deterministic_algorithms_make_linear_algebra_independent_of_threads(threads: Any, compute: Any) -> None:
     pullback.use_deterministic_algorithms(True)
     try:
         bits = set()
         for count in (1, 2, 3, 4):
             threads(count)
-            bits.add((a @ b).numpy().tobytes())
+            pullback.manual_seed(0)
+            bits.add(compute().numpy().tobytes())
     finally:
         pullback.use_deterministic_algorithms(False)
     assert len(bits) == 1

@@ -69,7 +69,9 @@ class Entry:
         self._arrays: list[Any] = [None] * len(self.inputs)
 
     def _build(self, made: Capture) -> None:
-        effects = [c for c in made.program.calls if c.is_ordered and not c.kernel.startswith("random.")]
+        effects = [  # a call without results is a check, which may be made again
+            c for c in made.program.calls if c.is_ordered and c.results and not c.kernel.startswith("random.")
+        ]
         self.is_pure = not made.program.writes and not effects and not made.grads
         self.draws = any(call.kernel.startswith("random.") for call in made.program.calls)
         self.backward_program: Program | None = None
@@ -248,14 +250,14 @@ def _watched(tensor: Any) -> Any:
 
 
 class _Again:
-    """Runs a function eagerly, with the graph that its arguments had, for gradients of gradients."""
+    """Runs a function eagerly, with the graph that its arguments had: for gradients of gradients, and for eager's bits."""
 
     wanted: Sequence[Any] = ()
 
     def __init__(self, entry: Entry, args: Any, kwargs: Any, state: Any) -> None:
         self.entry, self.args, self.kwargs, self.state = entry, args, kwargs, state
 
-    def __call__(self, grads: Sequence[Any]) -> Any:
+    def __call__(self, grads: Sequence[Any], create_graph: bool) -> Any:
         from pullback.autograd import enable_grad, grad
         from pullback.compiling.structure import flatten
 
@@ -271,7 +273,7 @@ class _Again:
         leaves: list[Any] = []
         flatten(result, leaves)
         results = [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]
-        return grad(results, self.wanted, list(grads), create_graph=True, allow_unused=True)
+        return grad(results, self.wanted, list(grads), create_graph=create_graph, allow_unused=True)
 
 
 def _with_strides(array: Any, strides: Any) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.array_module import ndarray
 from pullback.compiling.memory import laid_out
 from pullback.errors import graph_freed
 from pullback.graph.edge import Edges
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import stale
-from pullback.tensor.tensor import new_tensor
+from pullback.modes.determinism import alert_not_deterministic, are_deterministic_algorithms_enabled
+from pullback.tensor.tensor import Tensor, new_tensor
 
 
 class CompiledFunctionBackward(Node):
@@ -35,6 +37,15 @@ class CompiledFunctionBackward(Node):
         for tensor, version in self.versions:
             if tensor._version != version:
                 raise stale(tensor, version, self)
+        if are_deterministic_algorithms_enabled() and self._differ_in_layout(grads):
+            if self.again is not None:
+                return self._run_again(grads)
+            alert_not_deterministic(
+                "CompiledFunctionBackward, of a function that writes to tensors, for a gradient that is laid out in memory "
+                "unlike the result,",
+                "Compute the loss inside of the compiled function, or call .contiguous() on the gradient in a hook of the "
+                "result.",
+            )
         backward = self.entry.backward_of(grads)
         given = [kept[place] for place in backward.kept]
         if any(array is None for array in given):
@@ -44,7 +55,22 @@ class CompiledFunctionBackward(Node):
         results: Sequence[Any] = backward.run(given)
         return results
 
+    def _differ_in_layout(self, grads: Sequence[Any]) -> bool:
+        """Whether a program may not have the bits of eager: the order of sums follows the memory of a gradient."""
+        return any(
+            isinstance(grad, ndarray) and grad.strides != value.strides and max(grad.shape) < grad.size
+            for grad, value in zip(grads, self.entry.gradient_values, strict=True)
+        )
+
+    def _run_again(self, grads: Sequence[Any]) -> Sequence[Any]:
+        given = [grad if grad is None or isinstance(grad, Tensor) else new_tensor(grad) for grad in grads]
+        results = self._by_function(given, create_graph=False)
+        return [None if result is None else result._array for result in results]
+
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        return self._by_function(grads, create_graph=True)
+
+    def _by_function(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
         if self.kept is None or (self.kept and all(array is None for array in self.kept)):
             raise graph_freed(self.name())
         self.used = range(len(self.kept))
@@ -57,7 +83,7 @@ class CompiledFunctionBackward(Node):
             new_tensor(_prepared(None, value)) if grad is None else grad
             for grad, value in zip(grads, self.entry.gradient_values, strict=True)
         ]
-        results: Sequence[Any] = self.again(filled)
+        results: Sequence[Any] = self.again(filled, create_graph)
         return results
 
     def release_saved_tensors(self) -> None:

@@ -23,8 +23,8 @@ def grad_fingerprint(parameters: Any) -> str:
     """A short text that is the same exactly if all gradients are the same to the bit.
 
     `parameters` is a module, a tensor, a mapping or an iterable of tensors or of pairs with names. Names, dtypes, shapes
-    and which gradients are None count as well. Compiled functions, and complex products on several threads, have the bits of
-    eager on one thread under `use_deterministic_algorithms(True)` alone.
+    and which gradients are None count as well. Compiled functions, and what BLAS divides among threads (complex products,
+    systems), have the bits of eager on one thread under `use_deterministic_algorithms(True)` alone.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)

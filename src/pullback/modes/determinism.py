@@ -46,23 +46,38 @@ class _Determinism:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Promise the same bits for any number of threads.
 
-    Operations here are deterministic, but how BLAS and LAPACK divide complex products and systems among threads shows in
-    the last bits: while `mode` is on, they use one. If they cannot be told so (only OpenBLAS can), this raises, or warns
-    with `warn_only`, before anything is computed. Compiled functions run the kernels that they recorded one by one, and so
-    have the bits of eager.
+    Operations here are deterministic, but how BLAS and LAPACK divide some work among threads (complex products, a float64
+    matrix times its own transpose, systems and factorizations) shows in the last bits: while `mode` is on, they use one. If
+    they cannot be told so (only OpenBLAS can), this raises, or warns with `warn_only`, before anything is computed. Compiled
+    functions run the kernels that they recorded one by one, and so have the bits of eager; where one cannot, it raises, or
+    warns, before it runs.
     """
     if not isinstance(mode, bool):
         raise wrong_type("_set_deterministic_algorithms", "mode", 1, "bool", mode)
     if not set_blas_threads(1 if mode else get_num_threads()) and mode:
-        message = (
+        _alert(
             f"matrix products do not have a deterministic implementation here: {describe_blas()} cannot be told to use one "
             "thread. Set the environment variable of that library (MKL_NUM_THREADS=1, VECLIB_MAXIMUM_THREADS=1), and call "
-            "use_deterministic_algorithms(True, warn_only=True)."
+            "use_deterministic_algorithms(True, warn_only=True).",
+            warn_only,
         )
-        if not warn_only:
-            raise RuntimeError(message)
-        warn_user(message)
     _Determinism.enabled, _Determinism.warn_only = mode, warn_only
+
+
+def _alert(message: str, warn_only: bool) -> None:
+    if not warn_only:
+        raise RuntimeError(message)
+    warn_user(message)
+
+
+def alert_not_deterministic(what: str, remedy: str) -> None:
+    """Say, where deterministic algorithms are asked for, that `what` cannot promise its bits, before it runs."""
+    if _Determinism.enabled:
+        _alert(
+            f"{what} does not have a deterministic implementation, but you set "
+            f"'torch.use_deterministic_algorithms(True)'. {remedy}",
+            _Determinism.warn_only,
+        )
 
 
 def are_deterministic_algorithms_enabled() -> bool:
