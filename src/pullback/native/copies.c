@@ -74,52 +74,52 @@ typedef struct {
     npy_intp columns, item;
 } Repetition;
 
-#define REPEAT_FIRST(name, WORD)                                                                                       \
-    MULTIVERSIONED static void name(const char *first, char *data, npy_intp begin, npy_intp end)                        \
-    {                                                                                                                  \
-        const WORD value = *(const WORD *)first;                                                                       \
-        for (WORD *place = (WORD *)data + begin; place < (WORD *)data + end; place++)                                  \
-            *place = value;                                                                                            \
-    }
-
-REPEAT_FIRST(repeat_1, uint8_t)
-REPEAT_FIRST(repeat_2, uint16_t)
-REPEAT_FIRST(repeat_4, uint32_t)
-REPEAT_FIRST(repeat_8, uint64_t)
-
-static void repeat_value(uint64_t value, char *to, npy_intp item, npy_intp begin, npy_intp end)
+/* The first element of a row. */
+INLINE const char *row_of(const Repetition *r, npy_intp number)
 {
-    switch (item) {
-    case 1: repeat_1((char *)&value, to, begin, end); break;
-    case 2: repeat_2((char *)&value, to, begin, end); break;
-    case 4: repeat_4((char *)&value, to, begin, end); break;
-    default: repeat_8((char *)&value, to, begin, end);
+    const char *from = r->from;
+    for (int i = r->outer_ndim - 1; i > 0; i--) {
+        from += number % r->outer_shape[i] * r->outer_from[i];
+        number /= r->outer_shape[i];
     }
+    return r->outer_ndim ? from + number * r->outer_from[0] : from;
 }
 
 /* An item is an element of the only row, or a row. */
+#define REPEAT(name, WORD)                                                                                             \
+    MULTIVERSIONED static void name(const Repetition *r, ptrdiff_t begin, ptrdiff_t end)                               \
+    {                                                                                                                  \
+        WORD *to = (WORD *)r->to;                                                                                      \
+        if (!r->outer_ndim) {                                                                                          \
+            WORD value = *(const WORD *)r->from;                                                                       \
+            for (ptrdiff_t i = begin; i < end; i++)                                                                    \
+                to[i] = value;                                                                                         \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (ptrdiff_t row = begin; row < end; row++) {                                                                \
+            WORD value = *(const WORD *)row_of(r, row);                                                                \
+            for (npy_intp i = 0; i < r->columns; i++)                                                                  \
+                to[row * r->columns + i] = value;                                                                      \
+        }                                                                                                              \
+    }
+
+REPEAT(repeat_1, uint8_t)
+REPEAT(repeat_2, uint16_t)
+REPEAT(repeat_4, uint32_t)
+REPEAT(repeat_8, uint64_t)
+
 static void repeat_items(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Repetition *r = context;
-    uint64_t value = 0;
-    if (!r->outer_ndim) {
-        memcpy(&value, r->from, (size_t)r->item);
-        repeat_value(value, r->to, r->item, begin, end);
-        return;
-    }
-    for (ptrdiff_t number = begin; number < end; number++) {
-        npy_intp rest = number;
-        const char *from = r->from;
-        for (int i = r->outer_ndim - 1; i >= 0; i--) {
-            from += rest % r->outer_shape[i] * r->outer_from[i];
-            rest /= r->outer_shape[i];
-        }
-        memcpy(&value, from, (size_t)r->item);
-        repeat_value(value, r->to + number * r->columns * r->item, r->item, 0, r->columns);
+    switch (r->item) {
+    case 1: repeat_1(r, begin, end); break;
+    case 2: repeat_2(r, begin, end); break;
+    case 4: repeat_4(r, begin, end); break;
+    default: repeat_8(r, begin, end);
     }
 }
 
-#define SHORTEST_ROW 16
+#define SHORTEST_ROW 4
 
 /* How many elements in a row have one value: all, or those of the last dimension; 0 where they are few or differ. */
 static npy_intp repeated_columns(PyArrayObject *array)
@@ -143,6 +143,46 @@ static void copy_repeated(PyArrayObject *input, PyArrayObject *result, npy_intp 
         run_items(rows, columns, repeat_items, &r);
     else
         run_items(columns, 1, repeat_items, &r);
+}
+
+/* A block of memory, written again and again: copies of arrays that are expanded along their first dimensions. */
+typedef struct {
+    const char *from;
+    char *to;
+    size_t bytes;
+} Tiling;
+
+#define TILE 4096
+
+static void tile_part(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Tiling *t = context;
+    char *first = t->to + begin * t->bytes, *to = first, *stop = t->to + end * t->bytes;
+    for (; to < stop && (size_t)(to - first) < TILE; to += t->bytes)
+        memcpy(to, t->from, t->bytes);
+    size_t tile = (size_t)(to - first);
+    for (; to < stop; to += tile)
+        memcpy(to, first, (size_t)(stop - to) < tile ? (size_t)(stop - to) : tile);
+}
+
+/* How many elements the dimensions have that follow the expanded first ones, and lie in row-major order; 0 otherwise. */
+static npy_intp tiled_elements(PyArrayObject *array)
+{
+    npy_intp elements = 1, item = PyArray_ITEMSIZE(array);
+    int i = PyArray_NDIM(array) - 1;
+    for (; i >= 0 && (PyArray_DIM(array, i) == 1 || PyArray_STRIDE(array, i) == elements * item); i--)
+        elements *= PyArray_DIM(array, i);
+    int is_whole = i < 0;
+    for (; i >= 0; i--)
+        if (PyArray_STRIDE(array, i) && PyArray_DIM(array, i) > 1)
+            return 0;
+    return is_whole ? 0 : elements;
+}
+
+static void copy_tiled(PyArrayObject *input, PyArrayObject *result, npy_intp elements)
+{
+    Tiling t = {PyArray_BYTES(input), PyArray_BYTES(result), (size_t)(elements * PyArray_ITEMSIZE(input))};
+    run_items(PyArray_SIZE(input) / elements, elements, tile_part, &t);
 }
 
 /* The dimension other than the last, of more than one element, whose elements are neighbours; -1 for none. */
@@ -175,8 +215,9 @@ static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t position
                              PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))))
         return DECLINE;
     npy_intp columns = repeated_columns((PyArrayObject *)arguments[0]);
+    npy_intp elements = columns ? 0 : tiled_elements((PyArrayObject *)arguments[0]);
     int fast = neighbours_in((PyArrayObject *)arguments[0]);
-    if (fast < 0 && !columns)
+    if (fast < 0 && !columns && !elements)
         return DECLINE;
     PyArrayObject *input = (PyArrayObject *)arguments[0];
     PyArray_Descr *descr = PyArray_DESCR(input);
@@ -186,8 +227,8 @@ static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t position
     if (!made)
         return NULL;
     PyArrayObject *result = (PyArrayObject *)made;
-    if (columns) {
-        copy_repeated(input, result, columns);
+    if (columns || elements) {
+        columns ? copy_repeated(input, result, columns) : copy_tiled(input, result, elements);
         return made;
     }
     npy_intp item = PyArray_ITEMSIZE(input);
