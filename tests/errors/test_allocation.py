@@ -38,6 +38,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "conv2d": lambda: F.conv2d(IMAGE, IMAGE[..., :3, :3], padding=HUGE),
     "max_pool2d": lambda: F.max_pool2d(IMAGE, HUGE, padding=HUGE // 2),
     "adaptive_avg_pool2d": lambda: F.adaptive_avg_pool2d(IMAGE, HUGE),
+    "adaptive_max_pool2d": lambda: F.adaptive_max_pool2d(IMAGE, HUGE),
+    "adaptive_max_pool3d": lambda: F.adaptive_max_pool3d(IMAGE, (1, 2, 2**63 - 1)),
 }
 
 

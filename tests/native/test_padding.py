@@ -75,3 +75,11 @@ def test_what_the_reference_serves() -> None:
     assert declines(constant, x, (1, 1, 1), 0)
     assert declines(constant, x, (-4, -4), 0)
     assert declines(constant, x, (1, 1), True)
+
+
+@pytest.mark.parametrize("size", [2**62, 2**63 - 1, 2**63 - 3])
+def test_sizes_that_no_gradient_has_are_left_to_the_reference(size: int) -> None:
+    gradient = normal((2, 5, 6), np.float32)
+    assert not declines(edges_back, gradient, (2, 5, 4), (1, 1), "replicate")
+    assert declines(edges_back, gradient, (2, 5, size), (1, 1), "replicate")
+    assert declines(edges_back, gradient, (2, 5, 4), (2**30, 2**30), "replicate")

@@ -134,3 +134,12 @@ def test_rejection(dtype: Any) -> None:
             lambda g: draw.normal((3,), dtype, generator=g),
         ]
     )
+
+
+def test_samples_are_not_written_to_memory_that_is_read_only() -> None:
+    from pullback.backend.random.engine import fill_binomial
+
+    state, counts, samples = np.ones(625, np.uint32), np.full(4, 9.0), np.zeros(4)
+    assert fill_binomial(state, counts, counts / 18, samples)
+    samples.flags.writeable = False
+    assert not fill_binomial(state, counts, counts / 18, samples)

@@ -101,6 +101,8 @@ def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Ar
 @native
 def split_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> Array:
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
+    if split_size and len(grads) != max(1, -(-shape[dim] // split_size)):
+        raise ValueError(f"{len(grads)} gradients for {shape[dim]} elements in parts of {split_size}")
     return split_with_sizes_back(grads, shape, dtype, split_sizes_of(shape[dim], split_size), dim)
 
 

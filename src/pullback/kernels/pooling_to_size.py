@@ -39,16 +39,25 @@ def _adaptive(input: Array, counts: Shape) -> tuple[Array, Array]:
     if all(c and n % c == 0 for n, c in zip(sizes, counts, strict=True)) and 0 < math.prod(tiles) <= _FEW:
         pool = max_pool2d_with_indices if dims == 2 else max_pool3d_with_indices
         return pool(input, tiles, tiles, (0,) * dims, (1,) * dims, False)
+    np.empty((*input.shape[:-dims], *counts), input.dtype)  # refuses sizes for which arange is empty: from 2**63 - 1 on
     places = []
     for n, c in zip(sizes, counts, strict=True):
         starts, ends = np.arange(c) * n // c, -(-(np.arange(c) + 1) * n // c)
-        offsets = np.arange(max([-(-(i + 1) * n // c) - i * n // c for i in range(c)], default=1))
+        offsets = np.arange(_widest(n, c))
         places.append(np.minimum(starts[:, None] + offsets, ends[:, None] - 1))
     flat = _flat_windows(places, sizes).reshape(-1)
     lead = input.shape[:-dims]
     window = math.prod([p.shape[1] for p in places])
     values = np.take(input.reshape(*lead, math.prod(sizes)), flat, -1).reshape(*lead, *counts, window)
     return _largest(values, np.broadcast_to(flat.reshape(*counts, window), values.shape))
+
+
+def _widest(n: int, c: int) -> int:
+    """The most elements that one of `c` windows over `n` elements has."""
+    if not c or n % c == 0:
+        return n // c if c else 1
+    # Window i begins at the fraction (i n mod c) / c of an element, which is at most 1 - gcd / c, and is n / c long.
+    return n // c + (1 if n % c == math.gcd(n, c) else 2)
 
 
 def _flat_windows(places: list[Any], sizes: Shape) -> Array:

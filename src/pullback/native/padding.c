@@ -62,8 +62,9 @@ static int list_sources(PadAxis *axis, Mode mode)
     return 1;
 }
 
-/* Read `pad`, (before, after) from the last dimension on, for these last sizes; the padded dimensions, or 0. */
-static int read_padding(PyObject *pad, int ndim, const npy_intp *shape, Mode mode, Padding *p)
+/* Read `pad`, (before, after) from the last dimension on, for these last sizes, which become those of `padded` (NULL where
+ * they are not known); the number of padded dimensions, or 0. */
+static int read_padding(PyObject *pad, int ndim, const npy_intp *shape, const npy_intp *padded, Mode mode, Padding *p)
 {
     Py_ssize_t count = pad && PyTuple_CheckExact(pad) ? PyTuple_GET_SIZE(pad) : 0;
     int dims = (int)count / 2;
@@ -79,6 +80,8 @@ static int read_padding(PyObject *pad, int ndim, const npy_intp *shape, Mode mod
         ptrdiff_t size = from_last < dims ? shape[ndim - 1 - from_last] : 1;
         p->axes[d] = (PadAxis){.size = size, .result = size + before + after, .before = before};
         if (size < 1 || p->axes[d].result < 1)
+            return 0;
+        if (padded && from_last < dims && p->axes[d].result != padded[ndim - 1 - from_last])
             return 0;
         total += p->axes[d].result;
     }
@@ -100,7 +103,7 @@ static PyObject *pad(PyObject *input, PyObject *amounts, Mode mode, double value
     if (!is_real_array(input) || !size_of(input))
         return DECLINE;
     int ndim = PyArray_NDIM((PyArrayObject *)input), type = type_of(input);
-    int dims = read_padding(amounts, ndim, PyArray_DIMS((PyArrayObject *)input), mode, &p);
+    int dims = read_padding(amounts, ndim, PyArray_DIMS((PyArrayObject *)input), NULL, mode, &p);
     if (!dims)
         return DECLINE;
     npy_intp shape[NPY_MAXDIMS];
@@ -144,18 +147,17 @@ static PyObject *edge_pad_back(PyObject *const *arguments, Py_ssize_t positional
         return DECLINE;
     int ndim = PyArray_NDIM((PyArrayObject *)grad), given = (int)PyTuple_GET_SIZE(sizes), type = type_of(grad);
     for (int d = 0; d < ndim; d++) {
-        long size = PyArray_DIM((PyArrayObject *)grad, d);
+        long padded = (long)PyArray_DIM((PyArrayObject *)grad, d), size = padded;
         int place = d - (ndim - given);
-        if (given > ndim || (place >= 0 && !read_integer(PyTuple_GET_ITEM(sizes, place), 1, LONG_MAX, &size)))
+        if (given > ndim || (place >= 0 && !read_integer(PyTuple_GET_ITEM(sizes, place), 1, padded, &size)))
             return DECLINE;
         shape[d] = size;
     }
-    int dims = read_padding(slots[2], ndim, shape, mode, &p), fits = 1;
+    int dims = read_padding(slots[2], ndim, shape, PyArray_DIMS((PyArrayObject *)grad), mode, &p), fits = 1;
     if (!dims)
         return DECLINE;
-    for (int d = 0; d < ndim; d++)
-        fits = fits && PyArray_DIM((PyArrayObject *)grad, d) ==
-                           (d < ndim - dims ? shape[d] : p.axes[WINDOW_DIMS - (ndim - d)].result);
+    for (int d = 0; d < ndim - dims; d++)
+        fits = fits && PyArray_DIM((PyArrayObject *)grad, d) == shape[d];
     if (!fits) {
         PyMem_RawFree(p.memory);
         return DECLINE;

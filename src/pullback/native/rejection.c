@@ -27,6 +27,13 @@ static void *elements_of(PyObject *object, int type, npy_intp count)
     return PyArray_DATA((PyArrayObject *)object);
 }
 
+/* The same of an array that is written to. */
+static double *samples_of(PyObject *object, npy_intp count)
+{
+    double *data = elements_of(object, NPY_DOUBLE, count);
+    return data && PyArray_ISWRITEABLE((PyArrayObject *)object) ? data : NULL;
+}
+
 static double uniform(uint32_t *engine)
 {
     uint32_t words[2];
@@ -71,7 +78,7 @@ static PyObject *fill_poisson(PyObject *const *arguments, Py_ssize_t positional,
         return DECLINE;
     npy_intp count = PyArray_SIZE((PyArrayObject *)arguments[1]);
     const double *rates = elements_of(arguments[1], NPY_DOUBLE, count);
-    double *samples = elements_of(arguments[2], NPY_DOUBLE, count);
+    double *samples = samples_of(arguments[2], count);
     if (!rates || !samples)
         return DECLINE;
     for (npy_intp i = 0; i < count; i++)
@@ -131,7 +138,7 @@ static PyObject *fill_gamma(PyObject *const *arguments, Py_ssize_t positional, P
     const double *alpha = elements_of(arguments[1], NPY_DOUBLE, count);
     const double *exponent = elements_of(arguments[2], NPY_DOUBLE, count);
     const double *d = elements_of(arguments[3], NPY_DOUBLE, count);
-    double *samples = elements_of(arguments[4], NPY_DOUBLE, count);
+    double *samples = samples_of(arguments[4], count);
     if (!alpha || !exponent || !d || !samples)
         return DECLINE;
     if (arguments[5] != Py_None) {
@@ -227,7 +234,7 @@ static PyObject *fill_binomial(PyObject *const *arguments, Py_ssize_t positional
     int type = type_of(arguments[1]);
     npy_intp count = PyArray_SIZE((PyArrayObject *)arguments[1]);
     const void *counts = elements_of(arguments[1], type, count), *probs = elements_of(arguments[2], type, count);
-    double *samples = elements_of(arguments[3], NPY_DOUBLE, count);
+    double *samples = samples_of(arguments[3], count);
     if (!counts || !probs || !samples)
         return DECLINE;
     for (npy_intp i = 0; i < count; i++)
