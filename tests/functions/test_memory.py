@@ -37,6 +37,7 @@ def test_dlpack_shares_memory_both_ways() -> None:
     pullback.from_dlpack(pullback.utils.dlpack.to_dlpack(tensor))[1] = 2.0
     assert (array.tolist(), tensor.tolist()) == ([1.0, 0.0], [0.0, 2.0])
     assert tensor.__dlpack_device__() == (1, 0)
+    assert tensor.__dlpack_device__()[0] is pullback.utils.dlpack.DLDeviceType.kDLCPU
 
 
 def test_dlpack_refuses_a_tensor_that_requires_grad() -> None:

@@ -324,8 +324,12 @@ def dlpack(input: Tensor, *args: Any, **options: Any) -> Any:
 
 def dlpack_device(input: Tensor) -> tuple[int, int]:
     """DLPack's kind (1 for the CPU, 2 for NVIDIA's GPUs) and number of the device."""
+    from pullback.backend.dlpack import DLDeviceType  # lazy: few programs ask
+
     place = input.device
-    return (2, builtins.int(place.index or 0)) if place.type == "cuda" else (1, 0)
+    if place.type == "cuda":
+        return DLDeviceType.kDLCUDA, builtins.int(place.index or 0)
+    return DLDeviceType.kDLCPU, 0
 
 
 @declare(found="torch")
