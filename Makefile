@@ -8,6 +8,8 @@ COMPILED := .venv-compiled
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
+CHECK_VERSION = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "pullback needs Python 3.11 or newer; give one with: make PYTHON=python3.12"; exit 1; }
 
 .PHONY: compiled-operations demo test test-browser test-compiled test-notebook check lint format types layers notes codegen conformance fuzz gpu-kernels parity test-gpu bench bench-quick bench-operations size clean
 
@@ -185,15 +187,18 @@ clean:
 
 # The stamps: each says that the environment holds what its name says, so that a second run starts at once.
 $(VENV)/.created:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "pullback needs Python 3.11 or newer; give one with: make PYTHON=python3.12"; exit 1; }
+	@$(CHECK_VERSION)
 	@echo "Making the environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.numpy: $(VENV)/.created
-	@echo "Installing NumPy, the one thing that pullback needs ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'numpy>=2'
+# All that the demo needs, by the pip of PYTHON where it has one: to make one for the environment takes longer than the rest.
+$(VENV)/.numpy:
+	@$(CHECK_VERSION)
+	@echo "Making the environment $(VENV) with NumPy, the one thing that pullback needs ..."
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@$(PYTHON) -m pip --python $(BIN)/python install --quiet --no-compile --disable-pip-version-check 'numpy>=2' 2>/dev/null || \
+	  { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check 'numpy>=2'; }
 	@touch $@
 
 $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/native_access.pxd $(NATIVE) $(SOURCES)
@@ -203,7 +208,7 @@ $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/na
 
 $(VENV)/.developed: $(VENV)/.created pyproject.toml setup.py $(NATIVE)
 	@echo "Installing the tools of development and compiling the kernels for this machine, some $(words $(NATIVE)) files ..."
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 # A second type checker, which the tests of the stubs use where it is installed.
