@@ -102,7 +102,7 @@ ACCEPTED = (
         before=r"autograd\.grad\(.*\)\[0\]($|\n)",
     ),
     Accepted(
-        "is_inference|version|exception|values|is_view|base|requires_grad|grad_fn|is_leaf",
+        "is_inference|version|is_view|base|requires_grad|grad_fn|is_leaf",
         "",
         "An assignment to data across inference mode makes PyTorch's tensor half an inference tensor.",
         before=r"inference_mode(.|\n)*\.data =",
@@ -205,12 +205,6 @@ ACCEPTED = (
         expected="nan",
         dtype="complex",
         before=r"pow|\*\*",
-    ),
-    Accepted(
-        "values|offset",
-        "",
-        "An empty part lies nowhere: what as_strided shows of its memory begins at the start.",
-        before=r"as_strided_?\(",
     ),
     Accepted(
         "exception",

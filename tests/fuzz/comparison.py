@@ -51,7 +51,7 @@ def first_difference(
     integers = False
     for number, (theirs, ours) in enumerate(zip(expected, actual, strict=True)):
         statement, before = statements[number], "\n".join(statements[: number + 1])
-        integers = integers or _has_integers_with_grad(theirs)
+        integers = integers or theirs.integers_with_grad
         if not same_exception(theirs.raised, ours.raised):
             difference = Difference(
                 number, statement, "exception", _shown(theirs), _shown(ours), "", before, integers_with_grad=integers
@@ -88,10 +88,6 @@ def _differences(
                 yield Difference(number, statement, f"grad.{part.field}", part.expected, part.actual, dtype)
         elif not _same(field, value, other, dtype):
             yield Difference(number, statement, f"{field} of {name}", value, other, dtype)
-
-
-def _has_integers_with_grad(step: Step) -> bool:
-    return any(seen["requires_grad"] is True and re.match("u?int|bool", seen["dtype"]) for seen in step.state.values())
 
 
 def _shown(step: Step) -> str:

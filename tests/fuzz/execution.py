@@ -67,6 +67,8 @@ class Step:
     raised: list[str]
     message: str = ""
     state: State = field(default_factory=dict)
+    integers_with_grad: bool = False
+    """Whether an integer tensor requires grad by now, looked at or not."""
 
 
 def run(library: Any, statements: Sequence[str], look_always: bool) -> list[Step]:
@@ -77,10 +79,16 @@ def run(library: Any, statements: Sequence[str], look_always: bool) -> list[Step
         steps = []
         for number, statement in enumerate(statements):
             step = run_statement(statement, names)
+            step.integers_with_grad = _has_integers_with_grad(names, library)
             if look_always or number == len(statements) - 1:
                 step.state = look(names, library)
             steps.append(step)
     return steps
+
+
+def _has_integers_with_grad(names: dict[str, Any], library: Any) -> bool:
+    tensors = [value for value in names.values() if isinstance(value, library.Tensor)]
+    return any(t.requires_grad and not t.is_floating_point() and not t.is_complex() for t in tensors)
 
 
 def run_statement(statement: str, names: dict[str, Any]) -> Step:

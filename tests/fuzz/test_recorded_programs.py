@@ -69,3 +69,15 @@ def test_statements_that_do_not_matter_are_left_out() -> None:
     shorter, _ = shrink(program, found, examine)
 
     assert shorter == ["c = a * 2", "c.neg_()"]
+
+
+def test_integers_with_grad_are_noted_where_nobody_looked() -> None:
+    program = ["a = torch.ones(2)", "a.mul_(2)"]
+    expected, actual = run(pullback, program, look_always=False), run(pullback, program, look_always=False)
+    expected[0].integers_with_grad = True
+    expected[1].state["a"]["requires_grad"] = True
+
+    difference = first_difference(program, expected, actual)
+
+    assert difference is not None
+    assert difference.integers_with_grad
