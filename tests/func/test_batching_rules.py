@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.func import jvp, vmap
+from pullback.func import hessian, jvp, vmap
+from pullback.nn import functional as F
 from tests.derivatives.sampling import Sample
 from tests.func.batches import as_tensor, assert_same, batch_of, check_gradients, check_values, tensors_of
 
@@ -116,3 +117,26 @@ def test_vmap_of_vmap(sample: Sample) -> None:
             expected = tensors_of(sample.call(*[x[i][j] for x in inputs]))
             for actual, e in zip(outputs, expected, strict=True):
                 assert_same(actual[i][j], e)
+
+
+@pytest.mark.parametrize("var", [pullback.tensor([1.0, 2.0]), 2.0])
+@pytest.mark.filterwarnings("error")
+def test_gaussian_nll_loss_runs_on_the_batch(var: Any) -> None:
+    inputs = pullback.tensor([[0.5, 1.0], [2.0, -1.0]])
+    target = pullback.zeros(2)
+    actual = vmap(lambda x: F.gaussian_nll_loss(x, target, var))(inputs)
+    expected = pullback.stack([F.gaussian_nll_loss(x, target, var) for x in inputs])
+    assert pullback.allclose(actual, expected)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_hessian_of_gaussian_nll_loss_in_its_variance_needs_no_loop() -> None:
+    zero = pullback.zeros(2)
+    found = hessian(lambda v: F.gaussian_nll_loss(zero, zero, v))(pullback.tensor([1.0, 2.0]))
+    assert found.tolist() == [[-0.25, 0.0], [0.0, -0.0625]]
+
+
+def test_a_negative_variance_in_one_example_is_refused() -> None:
+    zero = pullback.zeros(2)
+    with pytest.raises(ValueError, match="var has negative entry"):
+        vmap(lambda v: F.gaussian_nll_loss(zero, zero, v))(pullback.tensor([[1.0, 2.0], [1.0, -1.0]]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -180,3 +181,43 @@ def test_the_second_derivative_of_piecewise_linear_functions_is_zero_and_not_abs
     (gradient,) = pullback.autograd.grad(function(x).sum(), x, create_graph=True)
     (second,) = pullback.autograd.grad(gradient.sum(), x)
     assert second.abs().max().item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "phrase"),
+    [
+        (
+            lambda: F.pad(pullback.zeros(2, 3, 0), (1, 1), mode="replicate"),
+            "Expected 2D or 3D (batch mode) tensor with",
+        ),
+        (lambda: F.pad(pullback.zeros(0, 4, 4), (1, 1, 1, 1), mode="reflect"), "Expected 3D or 4D (batch mode) tensor"),
+        (
+            lambda: F.interpolate(pullback.zeros(2, 3, 4, 0), size=(2, 2), mode="area"),
+            "adaptive_avg_pool2d(): Expected",
+        ),
+        (
+            lambda: F.fractional_max_pool2d(pullback.zeros(2, 3, 4, 0), 2, output_size=(1, 1)),
+            "non-zero size for non-batch",
+        ),
+        (
+            lambda: F.conv1d(pullback.zeros(1, 4, 0), pullback.zeros(2, 4, 1), padding=1),
+            "but got input shape: [1, 4, 1, 0]",
+        ),
+        (lambda: F.conv_transpose2d(pullback.zeros(1, 4, 5, 0), pullback.zeros(4, 2, 3, 3)), "Only zero batch or zero"),
+        (lambda: F.fold(pullback.zeros(0, 4), (2, 2), (2, 2)), "possibly 0 batch size and non-zero dimensions"),
+        (lambda: F.affine_grid(pullback.zeros(1, 2, 3), [4, 1, 4, 5], False), "to be: [4, 3] but got: [1, 3]"),
+    ],
+)
+def test_images_without_pixels_are_refused(call: Any, phrase: str) -> None:
+    with pytest.raises(RuntimeError, match=re.escape(phrase)):
+        call()
+
+
+@pytest.mark.parametrize("pool", [F.adaptive_avg_pool1d, F.adaptive_max_pool1d])
+def test_pooling_of_no_channels_gives_none(pool: Any) -> None:
+    assert pool(pullback.zeros(0, 4), 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_padding_of_no_images_gives_none(mode: str) -> None:
+    assert F.pad(pullback.zeros(0, 3, 4), (1, 1), mode=mode).shape == (0, 3, 6)

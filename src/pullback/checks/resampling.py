@@ -9,5 +9,10 @@ from pullback.typing import Array, Shape
 def resample(
     input: Array, sizes: Shape, method: str, align_corners: bool = False, scales: tuple[float | None, ...] | None = None
 ) -> None:
+    if method == "area" and 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"adaptive_avg_pool{max(len(sizes), 2)}d(): Expected input to have non-zero size for non-batch dimensions, but "
+            f"input has sizes {list(input.shape)}"
+        )
     if input.size:
         refuse_kinds(input, "bic", f"{'adaptive_avg_pool' if method == 'area' else 'upsample_' + method}{len(sizes)}d")

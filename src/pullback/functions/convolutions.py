@@ -186,7 +186,7 @@ def _check(
         wrong = "divisible by" if shape[0] >= groups else "at least"
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be {wrong} {groups} at dimension 0, but got weight of size "
-            f"[{size}] instead"
+            f"{size} instead"
         )
     channels = shape[0] if transposed else shape[1] * groups
     if input._array.shape[1] != channels:
@@ -205,9 +205,11 @@ def _check(
         )
     if transposed:
         _check_output_padding(extra, stride, dilation)
+        _check_extent(input._array.shape)
         _check_output_size(input._array.shape[2:], shape[2:], stride, padding, dilation, extra)
     else:
         _check_kernel_fits(input._array.shape[2:], shape[2:], padding, dilation)
+        _check_extent(input._array.shape)
 
 
 def _check_numbers(stride: Shape, padding: Shape, dilation: Shape, extra: Shape, groups: int) -> None:
@@ -234,6 +236,13 @@ def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
         raise RuntimeError(
             f"expected scalar type {scalar_type_name(dtype)} but found {scalar_type_name(weight._array.dtype)}"
         )
+
+
+def _check_extent(shape: Shape) -> None:
+    """Refuse images without pixels; there may be no images, or no channels."""
+    if 0 in shape[2:] and 0 not in shape[:2]:
+        shown = [*shape[:2], 1, shape[2]] if len(shape) == 3 else list(shape)  # a line is an image of one row
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {shown}")
 
 
 def _check_kernel_fits(sizes: Shape, kernel: Shape, padding: Shape, dilation: Shape) -> None:

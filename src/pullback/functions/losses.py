@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as P
@@ -199,22 +200,32 @@ def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """The negative log likelihood of targets with a Gaussian distribution of variance `var`, kept above `eps`."""
-    given: Any = input
-    if not isinstance(var, TensorBase):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = full_like(given, var)
-    else:
-        var = _variance_of_shape(var, tuple(given.shape))
+    return _gaussian_nll(input, target, var, full, eps, reduction, lambda variance: P.any(variance < 0).item())
+
+
+def _gaussian_nll(
+    input: Any, target: Any, var: Any, full: bool, eps: float, reduction: str, has_negative: Callable[[Any], Any]
+) -> Any:
+    """gaussian_nll_loss; `has_negative` says whether the variances are refused."""
+    var = _variance(input, var)
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
-    if P.any(var < 0).item():
+    if has_negative(var):
         raise ValueError("var has negative entry/entries")
     var = _kept_above(var, eps)
-    values = 0.5 * (P.log(var) + (given - target) ** 2 / var)
+    values = 0.5 * (P.log(var) + (input - target) ** 2 / var)
     if full:
         values = values + 0.5 * math.log(2 * math.pi)
     return _reduce(values, _REDUCTIONS[reduction])
+
+
+def _variance(input: Any, var: Any) -> Any:
+    """The variances as a tensor whose shape broadcasts with the input's."""
+    if isinstance(var, TensorBase):
+        return _variance_of_shape(var, tuple(input.shape))
+    if var < 0:
+        raise ValueError("var has negative entry/entries")
+    return full_like(input, var)
 
 
 def _variance_of_shape(var: Any, shape: tuple[int, ...]) -> Any:

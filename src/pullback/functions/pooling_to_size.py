@@ -38,7 +38,7 @@ def _one(function: str, input: Tensor, output_size: Any) -> int:
             f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
             f"checking arguments for {function})"
         )
-    if 0 in input._array.shape[-2:]:
+    if 0 in input._array.shape[1:]:
         raise RuntimeError(
             f"{function.replace('avg_pool1d', 'avg_pool2d')}(): Expected input to have non-zero size for non-batch "
             f"dimensions, but input has sizes {list(input._array.shape)}"

@@ -7,10 +7,12 @@ from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
+from pullback.func.batched_tensor import innermost
 from pullback.func.batching_rules.elementwise import elementwise
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import bind, call, expanded, fold, ndim_of, rule, unfold_batch
 from pullback.func.vmap_level import VmapLevel
+from pullback.functions.losses import _gaussian_nll
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
@@ -101,3 +103,19 @@ def _of_each_sample(grad: Any, target: Any, weight: Any, reduction: int, ignored
     if reduction == MEAN:
         grad = G.div(grad, G.sum_all(_weights(grad.dtype, target, weight, ignored)))
     return F.expand(grad, tuple(target._array.shape))
+
+
+@rule("gaussian_nll_loss")
+def gaussian_nll_loss(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
+    """Its operations on the batch; a negative variance in any example is refused."""
+
+    def composed(
+        input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+    ) -> Any:
+        return _gaussian_nll(input, target, var, full, eps, reduction, _any_is_negative)
+
+    return level.again(composed, *args, **kwargs)
+
+
+def _any_is_negative(variance: Any) -> bool:
+    return bool((innermost(variance)._array < 0).any())

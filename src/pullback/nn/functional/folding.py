@@ -66,7 +66,7 @@ def fold(
     size, kernel, spread, pad, step = _numbers(
         "fold", output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )
-    if input._array.ndim not in (2, 3):
+    if input._array.ndim not in (2, 3) or 0 in input._array.shape[-2:]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
             f"input, but got: {list(input._array.shape)}"

@@ -209,4 +209,9 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
             "align_corners=True for the old one."
         )
+    if theta._array.shape[0] != sizes[0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {[sizes[0], dims + 1]} but got: "
+            f"{[theta._array.shape[0], dims + 1]}. There must be as many affine maps as images."
+        )
     return G.affine_grid_generator(theta, sizes, bool(align_corners))

@@ -57,7 +57,12 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 
 
 def _check(input: Tensor, sizes: Shape, mode: str) -> None:
-    shape = input._array.shape
+    shape, dims = input._array.shape, len(sizes) // 2
+    if mode != "circular" and 0 in shape[len(shape) - dims - 1 :]:
+        raise RuntimeError(
+            f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(shape)}"
+        )
     for i in range(len(sizes) // 2):
         d, before, after = len(shape) - 1 - i, sizes[2 * i], sizes[2 * i + 1]
         if mode == "circular":

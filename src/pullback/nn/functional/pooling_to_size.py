@@ -33,10 +33,7 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
         raise RuntimeError(f"{function}{subject} must be {dims}")
     old = input._array.shape[-dims:]
     if 0 in input._array.shape[1:]:
-        raise RuntimeError(
-            f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-            f"{list(input._array.shape)}"
-        )
+        raise _nothing_to_pool(function, input)
     for position, wanted in enumerate(output_size):
         if wanted is not None and not hasattr(wanted, "__index__"):
             raise TypeError(
@@ -113,6 +110,8 @@ def _fractional(
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if input._array.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(input._array.shape)}")
+    if 0 in input._array.shape[1:]:
+        raise _nothing_to_pool(name, input)
     old = input._array.shape[-dims:]
     kernel = each_dim(name, "kernel_size", kernel_size, dims)
     if output_size is None:
@@ -232,3 +231,10 @@ def max_unpool3d(
     sizes = _unpooled_sizes(3, input, kernel_size, stride, padding, output_size)
     _check_indices(input, indices)
     return G.max_unpool3d(input, indices, sizes)
+
+
+def _nothing_to_pool(function: str, input: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+        f"{list(input._array.shape)}"
+    )
