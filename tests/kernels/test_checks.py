@@ -53,6 +53,13 @@ def test_every_check_belongs_to_a_kernel() -> None:
     ("family", "name", "arguments", "message"),
     [
         ("activation", "mish", (without_elements(2, dtype=np.int64),), "\"mish_cpu\" not implemented for 'Long'"),
+        ("matrix_products", "bmm", (without_elements(2, 2), without_elements(2, 2, 2)), "batch1 must be a 3D tensor"),
+        (
+            "matrix_products",
+            "matmul_batched",
+            (without_elements(2, 2, 3), without_elements(3, 3, 2)),
+            r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0",
+        ),
         ("sorting", "topk", (without_elements(3), 4, 0), "selected index k out of range"),
         ("decompositions", "linalg_qr", (without_elements(3),), "must have at least 2 dimensions"),
         (

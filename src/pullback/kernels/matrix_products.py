@@ -8,7 +8,15 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import cast_half
+from pullback.checks import checked
 from pullback.checks.dtypes import refuse_kinds
+from pullback.checks.factors import (
+    refuse_bools,
+    refuse_other_dtype,
+    refuse_other_dtypes,
+    refuse_unexpandable,
+    size_of_rows,
+)
 from pullback.kernels.accumulation import widened
 from pullback.kernels.arithmetic import mul
 from pullback.kernels.broadcasting import sum_to
@@ -23,27 +31,9 @@ _UNDIVIDED = 8192
 """OpenBLAS divides longer vectors of 8 bytes and more among its threads: the sum would depend on how many there are."""
 
 
-def _same_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
-    if a.dtype is not b.dtype and a.dtype != b.dtype:
-        first, second = scalar_type_name(a.dtype), scalar_type_name(b.dtype)
-        raise RuntimeError(
-            f"expected scalar type {first} but found {second}"
-            if batched
-            else f"expected m1 and m2 to have the same dtype, but got: {_c_name(first)} != {_c_name(second)}"
-        )
-
-
 def _rows(array: Array) -> Array:
     """All dimensions but the last as one: the number is given since -1 is ambiguous where there are no elements."""
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
-
-
-def _c_name(name: str) -> str:
-    if name in ("Half", "BFloat16"):
-        return f"c10::{name}"
-    if name.startswith("Complex"):
-        return f"c10::complex<{name.removeprefix('Complex').lower()}>"
-    return name.lower()
 
 
 def _multiply(a: Array, b: Array) -> Array:
@@ -69,67 +59,29 @@ def mm(input: Array, mat2: Array) -> Array:
             f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and "
             f"{mat2.shape[0]}x{mat2.shape[1]})"
         )
-    _same_dtype(input, mat2)
-    _refuse_bools(input, mat2, "addmm_impl_cpu_")
+    refuse_other_dtype(input, mat2)
+    refuse_bools(input, mat2, "addmm_impl_cpu_")
     return _multiply(input, mat2)
 
 
-def _refuse_bools(input: Array, other: Array, function: str) -> None:
-    """Raise for bools of which something is to be multiplied: PyTorch looks at the dtype no sooner."""
-    if input.size and other.size:
-        refuse_kinds(input, "b", function)
-
-
 @native
+@checked
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices."""
-    if input.ndim != 3 or mat2.ndim != 3:
-        raise RuntimeError(f"{'batch1' if input.ndim != 3 else 'batch2'} must be a 3D tensor")
-    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
-            f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
-        )
-    _same_dtype(input, mat2, batched=True)
-    _refuse_bools(input, mat2, "bmm")
     return _multiply(input, mat2)
 
 
-def _check_addmv(input: Array, mat: Array, vec: Array) -> None:
-    if not input.dtype == mat.dtype == vec.dtype:
-        first, second, third = (scalar_type_name(a.dtype) for a in (input, mat, vec))
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {first}, {second}, and {third}")
-
-
 @native
+@checked
 def mv(input: Array, vec: Array) -> Array:
     """A matrix times a vector."""
-    if input.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
-    if input.shape[1] != vec.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), "
-                           f"vec ({vec.shape[0]})")  # fmt: skip
-    _check_addmv(vec, input, vec)
-    _refuse_bools(input, vec, "addmv_impl_cpu")
     return _multiply(input, vec)
 
 
 @native
+@checked
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements."""
-    if input.ndim != 1 or tensor.ndim != 1:
-        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
-    if input.dtype != tensor.dtype:
-        raise RuntimeError(
-            f"dot : expected both vectors to have same dtype, but found {scalar_type_name(input.dtype)} and "
-            f"{scalar_type_name(tensor.dtype)}"
-        )
-    if input.shape != tensor.shape:
-        raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same "
-            f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
-        )
-    refuse_kinds(input, "b", "dot")
     if input.size <= _UNDIVIDED or input.dtype.char not in "dFD":
         return _multiply(input, tensor)
     whole = input.size // _UNDIVIDED * _UNDIVIDED
@@ -152,55 +104,17 @@ def outer(input: Array, vec2: Array) -> Array:
 
 
 @native
+@checked
 def matmul_batched(input: Array, other: Array) -> Array:
     """The product of two batches of matrices whose batch dimensions broadcast."""
-    inner = other.shape[0] if other.ndim == 1 else other.shape[-2]
-    if input.shape[-1] != inner:
-        raise RuntimeError(_inner_sizes_differ(input, other, inner))
-    _same_dtype(input, other, batched=input.ndim > 2 and other.ndim > 2)
-    _refuse_bools(input, other, "bmm")
     if input.ndim > 2 and other.ndim == 2:
         return _multiply(_rows(input), other).reshape(*input.shape[:-1], other.shape[-1])
-    try:
-        return _multiply(input, other)
-    except ValueError:
-        raise RuntimeError(_batches_differ(input.shape[:-2], other.shape[:-2])) from None
+    return _multiply(input, other)
 
 
 def matmul_flipped(input: Array, other: Array) -> Array:
     """The product of one matrix with each of a batch."""
     return matmul_batched(input, other)
-
-
-def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:
-    if other.ndim == 1:
-        rows = int(np.prod(input.shape[:-1]))
-        return f"size mismatch, got input ({rows}), mat ({rows}x{input.shape[-1]}), vec ({inner})"
-    if other.ndim == 2 or input.ndim == 1:
-        return f"mat1 and mat2 shapes cannot be multiplied ({_folded(input)} and {_folded(other)})"
-    batches = int(np.prod(np.broadcast_shapes(input.shape[:-2], other.shape[:-2])))
-    return (
-        f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {input.shape[-1]}] but got: "
-        f"[{batches}, {inner}]."
-    )
-
-
-def _batches_differ(first: Shape, second: Shape) -> str:
-    for offset in range(1, min(len(first), len(second)) + 1):
-        a, b = first[-offset], second[-offset]
-        if a != b and 1 not in (a, b):
-            dim = max(len(first), len(second)) - offset
-            return f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
-    return f"batches of shapes {list(first)} and {list(second)} do not broadcast"
-
-
-def _folded(array: Array) -> str:
-    return f"{array.shape[0]}x1" if array.ndim == 1 else _size_of_rows(array)
-
-
-def _size_of_rows(array: Array) -> str:
-    """The size of the matrix of rows that a layer is applied to."""
-    return f"{int(np.prod(array.shape[:-1]))}x{array.shape[-1]}"
 
 
 @native
@@ -282,7 +196,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scal
         raise RuntimeError(
             f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
         )
-    _check_addmv(input, mat, vec)
+    refuse_other_dtypes(input, mat, vec)
     return _blend(input, mv(mat, vec), beta, alpha)
 
 
@@ -320,7 +234,7 @@ def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
             f"self and mat2 must have the same dtype, but got {scalar_type_name(input.dtype)} and "
             f"{scalar_type_name(product.dtype)}"
         )
-    _check_expandable(input.shape, product.shape)
+    refuse_unexpandable(input.shape, product.shape)
     if product.dtype.kind == "b":
         scaled = product & bool(alpha)
         return scaled | (input & bool(beta)) if beta else scaled
@@ -329,23 +243,6 @@ def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
     if beta == 0:
         return product
     return product + (input if beta == 1 else input * checked_number(beta, product.dtype))
-
-
-def _check_expandable(shape: Shape, target: Shape) -> None:
-    """Refuse a summand that does not broadcast to the product's shape."""
-    if len(shape) > len(target):
-        raise RuntimeError(
-            f"expand: the number of sizes provided ({len(target)}) must be greater or equal to the number of dimensions "
-            f"in the tensor ({len(shape)})"
-        )
-    lead = len(target) - len(shape)
-    for position, size in enumerate(shape):
-        wanted = target[lead + position]
-        if size not in (1, wanted):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) must match the existing size ({size}) at non-singleton "
-                f"dimension {lead + position}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
-            )
 
 
 @native
@@ -358,7 +255,7 @@ def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
         return cast_half(linear_bias(widened(input), widened(weight), widened(bias)), input.dtype)
     result = linear_product(input, weight)
     if bias.shape != result.shape[-1:]:
-        _check_expandable(bias.shape, result.shape)
+        refuse_unexpandable(bias.shape, result.shape)
     if result.dtype != bias.dtype:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {scalar_type_name(bias.dtype)} and "
@@ -387,10 +284,10 @@ def linear_product(input: Array, weight: Array) -> Array:
         return input @ weight.T
     if input.shape[-1] != weight.shape[-1]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_size_of_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({size_of_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
         )
-    _same_dtype(input, weight)
-    _refuse_bools(input, weight, "addmm_impl_cpu_")
+    refuse_other_dtype(input, weight)
+    refuse_bools(input, weight, "addmm_impl_cpu_")
     if input.ndim > 2:
         return _multiply(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     return _multiply(input, weight.T)
