@@ -328,6 +328,17 @@ def test_a_second_backward_names_the_lines_that_recorded_and_freed_the_node() ->
 
 
 @record_source_lines()
+def test_a_second_backward_of_a_compiled_function_names_its_lines() -> None:
+    compiled, x = pullback.compile(_exponential), pullback.ones(2, requires_grad=True)
+    for _ in range(3):
+        y = compiled(x)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="CompiledFunctionBackward released its saved values") as caught:
+        y.sum().backward()
+    assert "(y = compiled(x)), freed by the backward at " in str(caught.value)
+
+
+@record_source_lines()
 def test_an_inference_tensor_names_the_line_that_made_it() -> None:
     with pullback.inference_mode():
         made = pullback.ones(2) * 2

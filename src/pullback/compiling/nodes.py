@@ -7,10 +7,10 @@ from typing import Any
 
 from pullback.backend.array_module import ndarray
 from pullback.compiling.memory import laid_out
-from pullback.errors import graph_freed
 from pullback.graph.edge import Edges
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import stale
+from pullback.graph.source_lines import freed
 from pullback.modes.determinism import alert_not_deterministic, are_deterministic_algorithms_enabled
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -33,7 +33,7 @@ class CompiledFunctionBackward(Node):
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         kept = self.kept
         if kept is None:
-            raise graph_freed(self.name())
+            raise freed(self)
         for tensor, version in self.versions:
             if tensor._version != version:
                 raise stale(tensor, version, self)
@@ -49,7 +49,7 @@ class CompiledFunctionBackward(Node):
         backward = self.entry.backward_of(grads)
         given = [kept[place] for place in backward.kept]
         if any(array is None for array in given):
-            raise graph_freed(self.name())
+            raise freed(self)
         self.used = backward.kept
         given += [_prepared(grads[place], value) for place, value in backward.gradients]
         results: Sequence[Any] = backward.run(given)
@@ -72,7 +72,7 @@ class CompiledFunctionBackward(Node):
 
     def _by_function(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
         if self.kept is None or (self.kept and all(array is None for array in self.kept)):
-            raise graph_freed(self.name())
+            raise freed(self)
         self.used = range(len(self.kept))
         if self.again is None:
             raise RuntimeError(

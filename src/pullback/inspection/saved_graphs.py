@@ -15,7 +15,6 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from pullback.backend.dtype import ALL, from_numpy_dtype
-from pullback.errors import graph_freed
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.accumulate_grad import AccumulateGrad, accumulator_of
 from pullback.graph.history import gradient_edge
@@ -23,6 +22,7 @@ from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.renamed_node import RenamedNode, renamed
 from pullback.graph.saved_tensor import SavedList, SavedOutput
+from pullback.graph.source_lines import freed
 from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.inspection.nodes import acting_node, named_leaves, tensors_in
 from pullback.inspection.rule_digests import rule_digest
@@ -194,7 +194,7 @@ class _Writer:
     def _described(self, node: Node) -> dict[str, Any]:
         """What a node is and what it saved."""
         if node.released:
-            raise graph_freed(node.name())
+            raise freed(node)
         if isinstance(node, RenamedNode):
             inner = self._described(node.inner)
             return {"kind": "renamed", "name": type(node).__name__, "fused": node.fused, "inner": inner}
