@@ -31,6 +31,7 @@ GENERATED = (
 )
 
 _NUMPY, _OPERATORS, _REDUCE = "NumPy's functions and methods", "Python's operators", "values of the argument `reduce`"
+_BUILTIN = "Python's functions"
 VOCABULARIES: dict[str, str] = {
     "backend/array_summary.py summarise": "the columns of a summary",
     "backend/device_array.py _COMPARISONS": _OPERATORS,
@@ -39,6 +40,9 @@ VOCABULARIES: dict[str, str] = {
     "backend/traced_array.py": _NUMPY,
     "backend/traced_array.py _READINGS": _NUMPY,
     "compiling/lowered/casts.py": _OPERATORS,
+    "compiling/number_flow.py _ASKING": _BUILTIN,
+    "compiling/number_flow.py _COMPARING_ALL": _BUILTIN,
+    "compiling/number_flow.py _PASSING_ON": _BUILTIN,
     "compiling/loop_text.py _WORDS": "how a row is summed up",
     "devices/cuda/functions.py _JOINS": _NUMPY,
     "devices/cuda/functions.py _SCANS": _NUMPY,

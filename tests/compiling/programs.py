@@ -50,6 +50,10 @@ _PYTHON = (
     "NAME = NAME * rate",
     "NAME = (NAME + rate if rate > 1 else NAME - 2 * rate)",
     "NAME = NAME.mul(math.sqrt(rate))",
+    "NAME = NAME * count",
+    "NAME = (NAME + count if count > 3 else NAME * (count + 1))",
+    "NAME = NAME * table[count]",
+    "NAME = NAME - (2.5 * count - NAME.dim())",
 )
 
 
@@ -72,14 +76,20 @@ class Case:
         assigned = {match[1]: None for s in body if (match := _ASSIGNED.match(s)) is not None}
         self.results = list({**dict.fromkeys(self.arguments), **assigned})
         self.text = "\n".join(
-            [f"def program({', '.join(self.arguments)}, rate):"]
+            [f"def program({', '.join(self.arguments)}, rate, count):"]
             + [f"    {statement}" for statement in body]
             + [f"    return {', '.join(self.results)},"]
         )
 
     def function(self) -> Any:
         """The program, compiled by Python alone."""
-        names: dict[str, Any] = {"torch": pullback, "__name__": "program", "seen": [], "math": math}
+        names: dict[str, Any] = {
+            "torch": pullback,
+            "__name__": "program",
+            "seen": [],
+            "math": math,
+            "table": [1, 2] * 8,
+        }
         exec(PRELUDE, names)
         run_text(self.text, f"<program {self.seed}>", names)
         return names["program"]
@@ -96,7 +106,7 @@ class Case:
             if call >= CALLS - 2 and names[name].ndim:
                 longer = pullback.cat([names[name].detach()] * 2)
                 names[name] = longer.requires_grad_(names[name].requires_grad)
-        return [*[names[name] for name in self.arguments], 0.5 + 0.25 * call]
+        return [*[names[name] for name in self.arguments], 0.5 + 0.25 * call, 2 + call // 2]
 
 
 def outcome(function: Any, inputs: list[Any], seed: int) -> list[Any]:
@@ -142,6 +152,8 @@ def _agree(expected: Any, actual: Any) -> bool:
             return _agree(expected[:end], actual[:end])
     if isinstance(expected, (list, tuple)) and type(expected) is type(actual):
         return len(expected) == len(actual) and all(map(_agree, expected, actual))
+    if isinstance(expected, complex) and isinstance(actual, complex):
+        return _agree([expected.real, expected.imag], [actual.real, actual.imag])
     if isinstance(expected, float) and isinstance(actual, float):
         return math.isclose(expected, actual, rel_tol=1e-3, abs_tol=1e-5) or str(expected) == str(actual)
     return bool(expected == actual)

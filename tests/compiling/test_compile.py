@@ -266,10 +266,10 @@ def test_compiled_function_inside_of_a_compiled_function_is_part_of_it() -> None
 
 
 def test_calls_inside_of_a_recording_are_no_kinds_of_their_own() -> None:
-    inner = pullback.compile(lambda x, count: x * count)
-    outer = pullback.compile(lambda x, count: inner(x, count).exp())
+    inner = pullback.compile(lambda x, text: x * len(text))
+    outer = pullback.compile(lambda x, text: inner(x, text).exp())
     for count in range(3):
-        outer(pullback.ones(2), count)
+        outer(pullback.ones(2), "a" * count)
     assert len(outer.kinds) == 3
     assert not inner.kinds
 

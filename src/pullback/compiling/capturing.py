@@ -18,6 +18,7 @@ from pullback.compiling.effects import watching_calls
 from pullback.compiling.kernel_names import following_sizes, recording_kernels, stopping_at_methods, watching_streams
 from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionInput
+from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.numbers import Condition, Sizes, TracedInt, TracedNumber, plain_number
 from pullback.compiling.optimizer_updates import recording_updates
 from pullback.compiling.program import JointProgram, Number, Program, Value, values_in
@@ -143,6 +144,8 @@ class Capture:
         self.scalars: list[tuple[Number | Value, Any]] = []
         """Numbers, or arrays without dimensions, that follow the tensors among the inputs, with their expressions."""
         self.conditions: list[Condition] = []
+        self.free: frozenset[int] = frozenset()
+        """The places of numbers, among the leaves of the arguments, that were followed."""
         self.reads_numbers = False
         """Whether Python may have used the value of a number that was to be an input."""
         self.state: Any = None
@@ -216,6 +219,7 @@ def capture(
     try:
         capturing = _Capturing(function, args, kwargs, code, new_tensors)
         capturing.follow(free)
+        capturing.made.free = free
         capturing.follows_sizes = with_sizes
         capturing.recorder.spots = [] if with_spots else None
         made = capturing.run()
@@ -266,7 +270,7 @@ class _Capturing:
                     stack.enter_context(recording_updates())
                     if self.follows_sizes:
                         stack.enter_context(following_sizes())
-                    stack.enter_context(watching_calls(recorder, self._is_held))
+                    stack.enter_context(watching_calls(recorder, self._is_held, self._number_watch()))
                     made.result = self.function(*self.args, **self.kwargs)
                 try:
                     self._describe_result()
@@ -278,6 +282,15 @@ class _Capturing:
             recorder.close()
         self._finish()
         return made
+
+    def _number_watch(self) -> NumberWatch | None:
+        follows_numbers = any(type(leaf) in (TracedNumber, TracedInt) for leaf in self.leaves)
+        if not follows_numbers and not self.follows_sizes:
+            return None
+        recorder = self.recorder
+        return NumberWatch(
+            recorder.followed if follows_numbers else None, recorder.sizes if self.follows_sizes else None
+        )
 
     @contextmanager
     def _inputs_traced(self) -> Iterator[None]:

@@ -28,6 +28,7 @@ from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.function_text import CannotSplit, Spot, mentions_create_graph
 from pullback.compiling.kernel_names import current_recorder
+from pullback.compiling.numbers import only_for
 from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import Segmented
@@ -90,8 +91,8 @@ class Kind:
         self.free = free
         """Where numbers stand, among the leaves of the arguments, that are inputs."""
         self.entries: list[Entry] = []
-        self.former: list[Any] = []
-        """The fingerprints of the last recordings."""
+        self.former: list[tuple[Any, dict[int, str]]] = []
+        """The fingerprints of the last recordings, with the values that numbers had in them."""
         self.attempts = 0
         self.stops: list[Stop] = []
         self.is_eager = False
@@ -115,6 +116,8 @@ class CompiledFunction:
         self._shapes = CallShapes(self.dynamic)
         self.templates = Templates()
         self.kinds: dict[Any, Kind] = {}
+        self._set_aside: dict[Any, Kind] = {}
+        """Kinds of calls with other numbers, until it is known whether these are inputs."""
         self.runs = 0
         self.segments: Segments | None = None
         """What runs instead where the function was cut."""
@@ -127,7 +130,7 @@ class CompiledFunction:
 
     def reset(self) -> None:
         """Forget the programs: the next calls are recorded anew."""
-        self.kinds = {}
+        self.kinds, self._set_aside = {}, {}
         self.segments = None
         self._shapes = CallShapes(self.dynamic)
         self.templates = Templates()
@@ -193,8 +196,8 @@ class CompiledFunction:
                 is_inference = extra is not None and extra.inference
                 form = (array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf), is_inference)
                 parts.append(form)
-            elif place in free and type(leaf) is float:
-                parts.append(float)
+            elif place in free and type(leaf) in (float, int):
+                parts.append(type(leaf))
             elif isinstance(leaf, (int, float, complex, str, bytes, type(None))):
                 parts.append((type(leaf), repr(leaf) if isinstance(leaf, (float, complex)) else leaf))
             else:
@@ -205,6 +208,7 @@ class CompiledFunction:
         """What is to be known of calls that were not seen before; None where there are too many kinds of them."""
         with self._lock:
             if self._shapes.learn(key, leaves, self._open_places(args, kwargs)):
+                self._set_aside |= {known: kind for known, kind in self.kinds.items() if known[0] == key[0]}
                 self.kinds = {known: kind for known, kind in self.kinds.items() if known[0] != key[0]}
                 key = self._key(args, kwargs, leaves := [])
             if key in self.kinds:
@@ -249,7 +253,7 @@ class CompiledFunction:
 
     def _open_places(self, args: Any, kwargs: Any) -> list[int]:
         """Where, among the leaves, arguments stand that are numbers themselves and not parts of a container."""
-        return open_places((*args, *kwargs.values()))
+        return open_places((*args, *kwargs.values()), with_whole=text_of(self.function) is not None)
 
     def _record(self, kind: Kind, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         text = text_of(self.function)
@@ -263,8 +267,7 @@ class CompiledFunction:
         kind.attempts += 1
         try:
             if kind.free and (made.reads_numbers or (made.stops and self.fullgraph)):
-                with self._lock:
-                    self._shapes.fix(flatten((args, kwargs), []), kind.free)
+                self._fix(flatten((args, kwargs), []), kind.free, leaves)
             elif made.stops:
                 kind.stops = made.stops
                 if self.fullgraph:
@@ -284,14 +287,26 @@ class CompiledFunction:
                 kind.stops = [Stop("what the function computes differs from call to call", None)]
         return result
 
+    def _fix(self, structure: Any, free: frozenset[int], leaves: Sequence[Any]) -> None:
+        """Tell calls apart by numbers again: by whole ones, if there are some, since they may have been the cause."""
+        with self._lock:
+            self._shapes.fix(structure, frozenset([p for p in free if type(leaves[p]) is int]) or free)
+            self.kinds = {known: kind for known, kind in self.kinds.items() if known[0] != structure}
+            self.kinds |= {known: kind for known, kind in self._set_aside.items() if known[0] == structure}
+
     def _learn(self, kind: Kind, made: Capture, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Make a program of a recording that nothing stopped, if it is the second like it; gives the call's result."""
         try:
             now = fingerprint(made)
-            is_known = now in kind.former
+            values = {place: repr(leaves[place]) for place in kind.free}
+            like = [former for known, former in kind.former if known == now]
+            is_known = bool(like)
             is_template = self.dynamic is not False and self.templates.add(
                 without_sizes(self._key(args, kwargs, [])), made, leaves
             )
+            if is_known:  # it holds for other values of those numbers alone that had another one
+                same = [p for p, value in values.items() if all(former[p] == value for former in like)]
+                made.conditions = [*made.conditions, *[only_for(place, leaves[place]) for place in same]]
             entry = Entry(made, self.function, _builder() if is_known else replay)
         except Exception as error:  # the call itself went well
             kind.is_eager = True
@@ -309,7 +324,7 @@ class CompiledFunction:
             kind.attempts = 0
         elif is_template:
             self._make_instance(kind, self._key(args, kwargs, []), leaves)
-        kind.former = [now, *kind.former[: ENTRIES - 1]]
+        kind.former = [(now, values), *kind.former[: ENTRIES - 1]]
         return result
 
     def cut(self, text: FunctionType, made: Capture) -> None:
@@ -334,7 +349,7 @@ class CallShapes:
         """See a call of a new kind; whether a number became an input by it."""
         structure = key[0]
         closed = self._fixed.get(structure, _NONE) | self.free.get(structure, _NONE)
-        places = [place for place in places if type(leaves[place]) is float and place not in closed]
+        places = [place for place in places if place not in closed]
         if self._dynamic is False or not places:
             return False
         rest = tuple([part for number, part in enumerate(key) if number - _HEAD not in places])
@@ -347,7 +362,7 @@ class CallShapes:
 
     def fix(self, structure: Any, places: frozenset[int]) -> None:
         """Tell calls apart by the values of these numbers again, for good."""
-        self.free.pop(structure, None)
+        self.free[structure] = self.free.get(structure, _NONE) - places
         self._fixed[structure] = self._fixed.get(structure, _NONE) | places
 
 
@@ -356,11 +371,11 @@ _HEAD = 4
 """How many parts of a key stand before those of the leaves."""
 
 
-def open_places(values: Sequence[Any]) -> list[int]:
-    """The places, among the leaves of the values, of those that are floats themselves."""
+def open_places(values: Sequence[Any], *, with_whole: bool) -> list[int]:
+    """The places, among the leaves of the values, of those that are numbers themselves."""
     found, count = [], 0
     for value in values:
-        if type(value) is float:
+        if type(value) is float or (with_whole and type(value) is int):
             found.append(count)
         leaves: list[Any] = []
         flatten(value, leaves)
@@ -378,7 +393,7 @@ class Piece(CompiledFunction):
         self._whole = whole
 
     def _open_places(self, args: Any, kwargs: Any) -> list[int]:
-        return open_places(list(args[0].values()))
+        return open_places(list(args[0].values()), with_whole=True)
 
     def cut(self, text: FunctionType, made: Capture) -> None:
         """Cut the whole function anew."""

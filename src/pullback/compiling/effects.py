@@ -16,6 +16,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from pullback.compiling.function_text import CHANGING
+from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.recorder import Recorder
 from pullback.compiling.surroundings import LIBRARY
 from pullback.graph.source_lines import PACKAGE
@@ -54,10 +55,12 @@ def _is_pure(function: Any) -> bool:
 
 
 @contextmanager
-def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterator[None]:
+def watching_calls(
+    recorder: Recorder, is_held: Callable[[Any], bool], numbers: NumberWatch | None = None
+) -> Iterator[None]:
     """Stop the recording where the user's code calls a built-in function that may have an effect.
 
-    `is_held` says whether a container was there before, so that changing it is an effect.
+    `is_held` says whether a container was there before, so that changing it is an effect; `numbers` is told of calls.
     """
     kinds: dict[CodeType, int] = {}
     former: Any = sys.getprofile()
@@ -69,10 +72,27 @@ def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterat
             kind = kinds[code] = _OWN if name.startswith(PACKAGE) else _LIBRARYS if _is_librarys(name) else _USERS
         return kind
 
+    def is_users(frame: FrameType) -> bool:
+        """Whether a function is the user's, or one of Python's library that acts for it."""
+        if frame.f_globals.get("__name__", "").startswith("pullback."):  # one that dataclasses wrote
+            return False
+        asking: FrameType | None = frame
+        while asking is not None and kind_of(asking.f_code) == _LIBRARYS:
+            asking = asking.f_back
+        return asking is not None and kind_of(asking.f_code) == _USERS
+
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
             if frame.f_code not in kinds:
                 _note_names(recorder, frame.f_code, kind_of(frame.f_code) == _OWN)
+            if numbers is not None and is_users(frame):
+                numbers.enter(frame)
+            return
+        if event == "return":
+            if numbers is not None and numbers.is_inside(frame):
+                sys.setprofile(None)
+                numbers.leave(frame, argument)
+                sys.setprofile(watch)
             return
         if event != "c_call":
             return
@@ -82,10 +102,7 @@ def watching_calls(recorder: Recorder, is_held: Callable[[Any], bool]) -> Iterat
         reads = _reads_numbers(argument)
         if _is_pure(argument) and not changes and not reads:
             return
-        asking: FrameType | None = frame
-        while asking is not None and kind_of(asking.f_code) == _LIBRARYS:
-            asking = asking.f_back
-        if asking is None or kind_of(asking.f_code) != _USERS:
+        if not is_users(frame):
             return
         if reads:
             recorder.use_number()

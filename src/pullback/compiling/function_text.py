@@ -10,6 +10,7 @@ import copy
 import itertools
 import linecache
 import types
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -33,9 +34,20 @@ class CannotSplit(Exception):
     """Why the text of a function cannot be cut."""
 
 
+PIECES: weakref.WeakKeyDictionary[types.CodeType, str] = weakref.WeakKeyDictionary()
+"""Functions that were made of a part of another: the name of their one argument, a dictionary of names."""
+_made: weakref.WeakKeyDictionary[types.CodeType, ast.FunctionDef] = weakref.WeakKeyDictionary()
+
+
 def definition_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
-    """The syntax of a function, with the lines of its file."""
-    code = function.__code__
+    """The syntax of a function, with the lines of its file, to be changed."""
+    return copy.deepcopy(definition_of_code(function.__code__))
+
+
+def definition_of_code(code: types.CodeType) -> ast.FunctionDef | ast.Lambda:
+    """The syntax of a function that is left as it is."""
+    if code in _made:
+        return _made[code]
     tree = _parsed(code.co_filename)
     if tree is None:
         raise CannotSplit("its text is not known")
@@ -43,7 +55,7 @@ def definition_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     found = [node for node in ast.walk(tree) if isinstance(node, wanted) and _begins_at(node, code)]
     if len(found) != 1:
         raise CannotSplit("its text is not known")
-    return copy.deepcopy(found[0])
+    return found[0]
 
 
 _trees: dict[str, tuple[int, ast.Module]] = {}
@@ -118,7 +130,10 @@ def make_function(
     closure = tuple([cells[name] for name in inner.co_freevars])
     inner = inner.replace(co_name=code.co_name, co_qualname=code.co_qualname)
     made = types.FunctionType(inner, like.__globals__, code.co_name, None, closure)
-    if whole is not None:
+    _made[inner] = text
+    if whole is None:
+        PIECES[inner] = text.args.args[0].arg
+    else:
         made.__defaults__, made.__kwdefaults__ = whole.__defaults__, whole.__kwdefaults__
     return made
 

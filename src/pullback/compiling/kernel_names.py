@@ -24,6 +24,7 @@ from pullback.backend import array_module
 from pullback.backend import dtype as dtypes
 from pullback.backend.random import Generator
 from pullback.backend.traced_array import plain
+from pullback.compiling.number_flow import asks_for_types
 from pullback.compiling.numbers import TracedInt, TracedNumber, is_called_from_package, plain_number
 from pullback.compiling.recorder import Recorder
 from pullback.facts import fact_of, names_with
@@ -241,8 +242,8 @@ def _following(number_as: Any) -> Any:
             return number_as(value, dtype)
         if recorder is None or not recorder.is_open() or value._numbers is not recorder.followed:
             return number_as(plain_number(value), dtype)
-        if dtype.kind == "f" and type(value) is TracedNumber:
-            return recorder.scalar_array(value, dtype)
+        if dtype.kind == "f" or (dtype.kind in "iu" and type(value) is TracedInt):
+            return recorder.scalar_array(value, dtype, number_as)
         recorder.followed.read()
         return number_as(plain_number(value), dtype)
 
@@ -316,7 +317,10 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
 def following_sizes() -> Iterator[None]:
     """Let the user's code learn sizes as numbers that are followed. See Note [Followed sizes]."""
     with _lock:
-        former = {name: vars(Tensor)[name] for name in ("shape", "size", "numel", "nelement", "stride", "nbytes")}
+        former = {
+            name: vars(Tensor)[name]
+            for name in ("shape", "size", "numel", "nelement", "stride", "nbytes", "storage_offset")
+        }
         length = vars(Tensor)["__len__"]
         for name, method in former.items():
             is_property = isinstance(method, property)
@@ -336,6 +340,9 @@ def _telling_sizes(method: Any) -> Any:
         made = method(self, *args, **kwargs)
         recorder = _recording.recorder
         if recorder is None or not recorder.is_open() or is_called_from_package(1):
+            return made
+        if asks_for_types(sys._getframe(1).f_code):
+            recorder.sizes.read()
             return made
         if isinstance(made, int):
             return recorder.sizes.see([made])[0]

@@ -160,7 +160,7 @@ class Lowering:
                 names[f"a{position}"] = operand
                 symbols.append(Symbol(Load(f"a{position}", tree.MASK if operand.dtype.char == "?" else tree.REAL)))
             elif isinstance(operand, Number):
-                numbers[f"n{position}"] = self.numbers[operand]
+                numbers[f"n{position}"] = self.place_of_number(operand)
                 symbols.append(Symbol(Operation("real", (Load(f"n{position}", tree.NUMBER),))))
             else:
                 symbols.append(operand)
@@ -238,6 +238,12 @@ class Lowering:
         if shape is None or tuple(shape) != made.shape:
             shape = [self._sizes.get(size, size) for size in made.shape]
         return place.windowed(tuple(shape), strides, first * item)
+
+    def place_of_number(self, number: Number) -> int:
+        """Where a number that changes stands among the inputs. Loops take it as a double, which a whole one may not be."""
+        if number.kind is int:
+            raise NotLowered("a whole number that changes")
+        return self.numbers[number]
 
     def constant_number(self, value: Any) -> Any:
         """A Python number of the call: one that changes from call to call cannot be looked at."""
@@ -385,7 +391,7 @@ def _lower_element(made: Lowering, call: Call, module: str, name: str) -> None:
             return Load(local, tree.MASK if place.dtype.char == "?" else tree.REAL)
         if isinstance(given, Number):
             local = f"n{len(numbers)}"
-            numbers[local] = made.numbers[given]
+            numbers[local] = made.place_of_number(given)
             return Load(local, tree.NUMBER)
         if isinstance(given, np.generic):
             return given.item()

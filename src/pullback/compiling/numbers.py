@@ -6,8 +6,10 @@ program. While the function is recorded it is a float that writes down what is c
 expression of arguments, computed anew before each run, and a comparison is a condition under which the program holds.
 Whatever else Python does with it (makes an int or a text of it, hands it to another library) needs its value: then the
 argument is told apart by its value for good. So is every one where a value may have been read without asking: where an
-array, or a number of another library, comes from outside of the program. Whole numbers
-are always told apart by their values: C reads them without asking, as an index, or as the end of a slice.
+array, or a number of another library, comes from outside of the program, and where the text of a function lets it get to
+such a place (Note [Where numbers go]). Whole numbers are followed as well, by a function whose text is known: one that is
+used as a size, an index or a count is told apart by its value. Until a number had two values in recordings that are equal,
+the program holds for the one value that it had.
 
 # Note [Followed sizes]
 What the user's code learns of sizes is followed in the same way: `x.shape[0]` is a TracedInt of an expression, and a
@@ -22,7 +24,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.array_module import ndarray
 from pullback.modes.source_lines import PACKAGE
+from pullback.tensor.tensor import TensorBase
 
 Expression = Any
 """An argument (its place among the leaves, in a list of one), a plain number, or (function, expressions ...)."""
@@ -41,6 +45,16 @@ class Condition:
         return bool(evaluate(self.expression, leaves)) is self.outcome
 
 
+def is_this_number(value: Any, wanted: str) -> bool:
+    """Whether a number has the value that a text shows."""
+    return repr(value) == wanted
+
+
+def only_for(place: int, value: Any) -> Condition:
+    """The condition that a number among the arguments has one value."""
+    return Condition((is_this_number, [place], repr(value)), True)
+
+
 class Numbers:
     """The numbers of one recording."""
 
@@ -52,7 +66,7 @@ class Numbers:
 
     def trace(self, value: Any, expression: Expression) -> Any:
         """A number that is followed."""
-        made: Any = TracedInt(value) if type(value) is int else TracedNumber(value)
+        made: Any = int.__new__(TracedInt, value) if type(value) is int else float.__new__(TracedNumber, value)
         made._expression, made._numbers = expression, self
         return made
 
@@ -148,8 +162,8 @@ def _computing(function: Callable[..., Any], *, is_reflected: bool = False) -> A
         expressions = [expression_of(value) for value in given]
         plain = [plain_number(value) for value in given]
         if None in expressions:
-            if numbers.is_followed_here() and any(isinstance(value, (float, int, complex)) for value in others):
-                numbers.read()
+            if numbers.is_followed_here() and not all(isinstance(value, (TensorBase, ndarray)) for value in others):
+                numbers.read()  # `"a" * number` does not ask it
             return NotImplemented
         if not numbers.is_followed_here() or not _are_of_one_kind(numbers, given):
             return function(*plain)
@@ -192,11 +206,15 @@ def _reading(name: str, kind: type) -> Callable[..., Any]:
 
 
 class TracedNumber(float):
-    """See Note [Changing numbers]."""
+    """See Note [Changing numbers]. Called as a class, as `type(number)(2)` does, it gives Python's own."""
 
     __slots__ = ("_expression", "_numbers")
     _expression: Expression
     _numbers: Numbers
+
+    def __new__(cls, *args: Any) -> Any:
+        """A number that is not followed."""
+        return float(*args)
 
 
 class TracedInt(int):
@@ -204,6 +222,10 @@ class TracedInt(int):
 
     _expression: Expression
     _numbers: Numbers
+
+    def __new__(cls, *args: Any) -> Any:
+        """A number that is not followed."""
+        return int(*args)
 
 
 for _class in (TracedNumber, TracedInt):

@@ -483,18 +483,19 @@ class Recorder:
             self.followed.read()  # it may have been made of one that is followed
         return given
 
-    def _scalar(self, number: TracedNumber) -> Number:
+    def _scalar(self, number: Any) -> Number:
         expression = number._expression
-        made: Any = self.scalars.setdefault(key_of(expression), (Number(float), expression))[0]
+        kind = int if type(number) is TracedInt else float
+        made: Any = self.scalars.setdefault(key_of(expression), (Number(kind), expression))[0]
         return made  # under this key stand Numbers
 
-    def scalar_array(self, number: TracedNumber, dtype: Any) -> Any:
+    def scalar_array(self, number: Any, dtype: Any, number_as: Callable[..., Any]) -> Any:
         """A number as an operand of a dtype: an array without dimensions, which is an input of the program."""
-        expression = (_as_array, number._expression, dtype)
+        expression = (_as_array, number._expression, dtype, number_as)
         key = key_of(expression)
         known = self._scalar_arrays.get(key)
         if known is None:
-            array = _as_array(plain_number(number), dtype)
+            array = _as_array(plain_number(number), dtype, number_as)
             value = value_of(array)
             self._add_block(Block(array, value))
             self.scalars[key] = (value, expression)
@@ -556,8 +557,8 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, _ndarray)
 
 
-def _as_array(number: float, dtype: Any) -> Any:
-    return laid_out(dtype.type(number), (), None, dtype)
+def _as_array(number: float, dtype: Any, number_as: Callable[..., Any]) -> Any:
+    return laid_out(number_as(number, dtype), (), None, dtype)
 
 
 _ndarray: Any = TracedArray.__mro__[1]

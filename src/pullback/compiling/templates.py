@@ -30,7 +30,7 @@ import numpy as np
 from pullback.compiling.capturing import Capture, Input, Output
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.memory import laid_out
-from pullback.compiling.numbers import Sizes, evaluate
+from pullback.compiling.numbers import Sizes, evaluate, is_this_number
 from pullback.compiling.program import Number, Program, Value
 from pullback.compiling.sizes import Sized, SizedFloat, SizedScalar, sized, without_sizes
 from pullback.kernels.strided import Geometry
@@ -73,7 +73,7 @@ class _Copier:
         new.outputs = [self._output(output) for output in made.outputs]
         new.inputs = self._inputs(made.inputs)
         for name in ("structure", "grads", "versions", "shown", "differentiable", "reads_grads", "conditions", "is_freed",
-                     "surroundings"):  # fmt: skip
+                     "surroundings", "free"):  # fmt: skip
             setattr(new, name, getattr(made, name))
         new.gradient_values = [self._value(value) for value in made.gradient_values]
         new.scalars = [(self._given(number), expression) for number, expression in made.scalars]
@@ -154,6 +154,7 @@ class Sample:
         self.numbers: list[tuple[Any, str]] = []
         self.made = _Copier(self._collect).capture(made)
         self.sizes = sizes_of(leaves)
+        self.values = {place: repr(leaves[place]) for place in made.free}
         self.skeleton = fingerprint(_Copier(lambda number, kind: 0).capture(made))
 
     def _collect(self, number: Any, kind: str) -> Any:
@@ -250,6 +251,8 @@ class Template:
         self._bounds = [(min(vector), max(vector)) for vector in self._vectors]
         self._limits = list(zip(self._symbols, self._bounds, strict=True))
         self._count = len(samples)
+        same = [place for place in self.base.free if len({sample.values.get(place) for sample in samples}) == 1]
+        self._same = [(place, samples[0].values[place]) for place in same]
         pairs = itertools.permutations(range(len(self._vectors)), 2)
         self._orders = [(i, j) for i, j in pairs if all(map(operator.le, self._vectors[i], self._vectors[j]))]
         self._samples = samples
@@ -340,6 +343,8 @@ class Template:
             raise NoTemplate("a size beyond those that were recorded")
         if not all(symbols[i] <= symbols[j] for i, j in self._orders):
             raise NoTemplate("a size greater than another, unlike in all recordings")
+        if not all(is_this_number(leaves[place], value) for place, value in self._same):
+            raise NoTemplate("a number that had one value in all recordings has another")
         seen = self._seen(symbols)
         learned = self.base.sizes
         if learned is not None and not all(condition.holds(seen) for condition in learned.conditions):
