@@ -382,3 +382,25 @@ def captures_what_changes(x: Any) -> Any:
 def test_text_that_cannot_be_cut_is_refused(function: Any) -> None:
     with pytest.raises(CannotSplit):
         Segmented(function, {}, 0, lambda function, lines: function)
+
+
+def hooked(x: Any) -> Any:
+    y = x * 2
+    y.register_hook(lambda grad: grad * 3)
+    return pullback.autograd.grad((y * y).sum(), y, create_graph=True)[0].clone()
+
+
+def asked_between(x: Any) -> Any:
+    y = x * 2
+    y = y * (1 + y.detach().sum().item() % 3)
+    z = y.to(pullback.float32)
+    z = z * (1 + z.detach().sum().item() % 3)
+    return pullback.autograd.grad((z * z).sum(), y)[0]
+
+
+@pytest.mark.parametrize("function", [hooked, asked_between])
+def test_gradient_with_respect_to_what_a_piece_gave_is_that_of_eager(function: Any) -> None:
+    compiled = pullback.compile(function)
+    for call in range(5):
+        x = pullback.tensor([1.0, 2.0 + call], requires_grad=True)
+        pullback.testing.assert_close(compiled(x).detach(), function(x).detach())

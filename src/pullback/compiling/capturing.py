@@ -240,6 +240,7 @@ class _Capturing:
     ) -> None:  # fmt: skip
         self.function, self.args, self.kwargs = function, args, kwargs
         self.made = Capture()
+        self._asks_for_gradients = code is not None and not {"grad", "backward"}.isdisjoint(code.co_names)
         self.leaves: list[Any] = []
         self.edges: list[tuple[Any, Any]] = []
         """Arguments with a history, with the node that they begin at here and their own edge."""
@@ -316,12 +317,15 @@ class _Capturing:
         for extra, hooks in self.hooks:
             extra.hooks = _telling(hooks[0], self.recorder)
             extra.post_accumulate_hooks = _telling(hooks[1], self.recorder)
+        obstacle = self._find_obstacle()
+        if obstacle is not None:
+            self.recorder.stop(obstacle)
         try:
             for given in made.inputs:
                 self._check_input(given.tensor)
                 given.tensor._array = self.recorder.add_input(given.before)
                 given.value = self.recorder.program.inputs[-1]
-                edges.append((given.tensor, _begin_here(given.tensor, self._leave)))
+                edges.append((given.tensor, _begin_here(given.tensor, self._leave) if obstacle is None else None))
             yield
         finally:
             for given in made.inputs:
@@ -335,6 +339,19 @@ class _Capturing:
                 self._end_here(tensor, edge)
             for extra, hooks in self.hooks:
                 extra.hooks, extra.post_accumulate_hooks = hooks
+
+    def _find_obstacle(self) -> str | None:
+        """Why arguments must keep their places in the graph: something may be asked there."""
+        edges = [gradient_edge(given.tensor) for given in self.made.inputs if given.tensor._requires_grad]
+        nodes = [edge[0] for edge in edges if edge is not None and not isinstance(edge[0], AccumulateGrad)]
+        had_hooks = any(
+            given.had_hooks and not given.tensor.is_leaf for given in self.made.inputs if given.tensor._requires_grad
+        )
+        if had_hooks or any(node.extra is not None and node.extra.has_hooks() for node in nodes):
+            return "an argument that was computed has hooks"
+        if len(nodes) > 1 and self._asks_for_gradients and _are_connected(nodes):
+            return "gradients are asked for, and one argument was computed from another"
+        return None
 
     def _leave(self) -> None:
         if self.recorder.is_open():
@@ -734,6 +751,22 @@ def _begin_here(tensor: Any, leave: Callable[[], None]) -> Any:
     else:
         tensor._edge = (node, 0)
     return node, edge
+
+
+def _are_connected(nodes: Sequence[Any]) -> bool:
+    """Whether one of some nodes can be reached from another."""
+    wanted = set(nodes)
+    pending = [edge[0] for node in wanted for edge in node.next_edges if edge is not None]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        if node in wanted:
+            return True
+        for edge in node.next_edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                pending.append(edge[0])
+    return len(wanted) < len(nodes)
 
 
 def _is_same(array: Any, before: Any) -> bool:

@@ -268,6 +268,21 @@ def stored_names(nodes: Sequence[ast.AST]) -> set[str]:
     return found
 
 
+def names_in_graph(definition: ast.AST) -> set[str]:
+    """Names whose place in the graph matters: gradients are asked for with respect to them, or hooks wait there."""
+    found: set[str] = set()
+    for node in ast.walk(definition):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in ("register_hook", "retain_grad") and isinstance(node.func, ast.Attribute):
+            found |= loaded_names(node.func.value)
+        if name in ("grad", "backward"):
+            wanted = node.args[1:2] if name == "grad" else []
+            found |= loaded_names(*wanted, *[k.value for k in node.keywords if k.arg == "inputs"])
+    return found
+
+
 def parameter_count(code: types.CodeType) -> int:
     """How many of the variables of a function are its parameters."""
     return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)

@@ -34,6 +34,7 @@ from pullback.compiling.function_text import (
     loaded_names,
     locate,
     make_function,
+    names_in_graph,
     parameter_count,
     stored_names,
 )
@@ -65,6 +66,7 @@ class Segmented:
         self._definition = as_function(definition_of(function))
         self._check()
         self._names = set(self._code.co_varnames) | set(self._code.co_cellvars)
+        self._wanted = names_in_graph(self._definition)
         self._texts: list[ast.FunctionDef] = []
         self._waiting: list[tuple[list[ast.stmt], bool, ast.Call]] = []
         self._tests = 0
@@ -131,6 +133,9 @@ class Segmented:
                 made.extend(kept)
             else:
                 run.append(statement)
+                if self._wanted and stored_names([statement]) & self._wanted:  # what follows must be computed from it
+                    made.extend(self._flush(run, in_loop))
+                    run = []
         return made + self._flush(run, in_loop)
 
     def _stays(self, statement: ast.stmt) -> bool:
