@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.typed_uses.checking import complained_lines, marked_lines
+from tools.stubs.__main__ import FOLDER
 
 
 def test_stubs_are_fresh() -> None:
@@ -23,3 +24,9 @@ def test_pyright_finds_the_wrong_uses_and_no_other(checker: str) -> None:
     if shutil.which(checker) is None:
         pytest.skip(f"{checker} is not installed")
     assert complained_lines(checker) == marked_lines()
+
+
+def test_every_folder_of_stubs_on_the_way_to_tensor_has_an_init() -> None:
+    """jedi, which completes `x.` in editors and notebooks, does not look into other folders."""
+    assert (FOLDER / "__init__.pyi").exists()
+    assert (FOLDER / "tensor" / "__init__.pyi").exists()

@@ -18,6 +18,7 @@ def stubs() -> dict[str, str]:
         **public_name_stubs(),
         "tensor/tensor.pyi": tensor_stub(),
         "return_types.pyi": return_types_stub(),
+        "tensor/__init__.pyi": "# Holds nothing itself; jedi does not look into folders without this file.\n",
         "py.typed": "partial\n",
     }
     for name, prefix in _BY_SCHEMA.items():

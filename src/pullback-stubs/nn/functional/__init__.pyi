@@ -36,7 +36,6 @@ from pullback.functions.pooling import avg_pool1d as avg_pool1d, avg_pool2d as a
 from pullback.functions.pooling_to_size import adaptive_avg_pool1d as adaptive_avg_pool1d
 from pullback.functions.softmaxes import log_softmax as log_softmax, softmax as softmax, softmin as softmin
 from pullback.generated.activation import gelu as gelu, glu as glu, hardshrink as hardshrink, hardtanh_ as hardtanh_, leaky_relu_ as leaky_relu_, logsigmoid as logsigmoid, relu_ as relu_, softplus as softplus, softshrink as softshrink
-from pullback.generated.folding import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from pullback.nn.functional.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from pullback.nn.functional.dropouts import alpha_dropout as alpha_dropout, dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d, feature_alpha_dropout as feature_alpha_dropout
 from pullback.nn.functional.embeddings import embedding as embedding, embedding_bag as embedding_bag, one_hot as one_hot
@@ -51,6 +50,9 @@ from pullback.nn.functional.pooling import lp_pool1d as lp_pool1d, lp_pool2d as 
 from pullback.nn.functional.pooling_to_size import adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d, adaptive_max_pool1d as adaptive_max_pool1d, adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices, adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices, adaptive_max_pool3d as adaptive_max_pool3d, adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices, fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices, fractional_max_pool3d as fractional_max_pool3d, fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices, max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from pullback.nn.functional.sampling import gumbel_softmax as gumbel_softmax
 
+channel_shuffle: Callable[..., Any]
+pixel_shuffle: Callable[..., Any]
+pixel_unshuffle: Callable[..., Any]
 relu = _relu
 sigmoid = _sigmoid
 tanh = _tanh

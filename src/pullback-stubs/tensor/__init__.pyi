@@ -1,0 +1,1 @@
+# Holds nothing itself; jedi does not look into folders without this file.
