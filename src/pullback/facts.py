@@ -50,7 +50,7 @@ FACTS: dict[str, str] = {
     "shows_memory": "as a method it lets memory out: a recorded program stops there",
     "structure": "which elements a result depends on: of an operation, what its rule says or implies",
     "ufunc": "for floating point numbers its kernel is this one function of NumPy",
-    "without_gradient": "a function that is no operation, whose results have no gradient",
+    "without_gradient": "a function that is not an operation, whose results have no gradient",
     "writes": "in place, a 'fill' makes elements equal; 'at_positions' and 'after_reading' check memory later; 'unrecorded'",
     "written_in": "PyTorch has it in Python, in torch.'functional', or, though in nn.functional, in 'c'",
 }

@@ -73,7 +73,7 @@ def test_a_computed_line_is_fresh_and_a_passed_gradient_is_not(tmp_path: Path) -
     [
         ("@elementwise\ndef missing(grad, input):\n    return wrt(input=grad)\n", 2, "no kernel named missing: write it in"),
         ("def scale(grad, input):\n    return wrt(input=grad)\n", 1, "needs one kind"),
-        ("@wonderful\ndef scale(grad, input):\n    return wrt(input=grad)\n", 2, "is no kind: one of elementwise"),
+        ("@wonderful\ndef scale(grad, input):\n    return wrt(input=grad)\n", 2, "is not a kind: one of elementwise"),
         ("@elementwise(fast=True)\ndef scale(grad, input):\n    return wrt(input=grad)\n", 1, "unknown option fast"),
         ("@elementwise\ndef scale(grad, inputs):\n    return wrt(input=grad)\n", 2, "has no parameter inputs: it has input, other"),
         ("@elementwise\ndef scale(grad, input):\n    return grad\n", 3, "a rule returns wrt(input=..., ...)"),
@@ -82,7 +82,7 @@ def test_a_computed_line_is_fresh_and_a_passed_gradient_is_not(tmp_path: Path) -
         ("@elementwise\ndef scale(grad, input):\n    return wrt(input=[g for g in grad])\n", 3, "ListComp is not part of the rule language: move it"),
         ("@elementwise\ndef scale(grad, input):\n    return wrt(input=grad.cos())\n", 3, "write F.cos(...) for an operation"),
         ("@elementwise\ndef scale(grad, input):\n    input = grad\n    return wrt(input=input)\n", 3, "assigned twice or hides a parameter"),
-        ("@elementwise\ndef scale(grad, input, *, outcome):\n    return wrt(input=grad)\n", 2, "outcome is no output of scale"),
+        ("@elementwise\ndef scale(grad, input, *, outcome):\n    return wrt(input=grad)\n", 2, "outcome is not an output of scale"),
         ("@tangent\ndef scale_tangent(input, input_tangent):\n    return input_tangent\n", 2, "no rule scale above this tangent"),
     ],
 )  # fmt: skip

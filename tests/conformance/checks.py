@@ -79,7 +79,7 @@ def both(entry: Entry, ours: Callable[..., Any], sample: Sample) -> tuple[Side, 
 
 
 def _side(package: Any, function: Callable[..., Any], sample: Sample) -> Side:
-    """One side; what cannot be brought over (other devices, layouts, more than 64 dimensions) is no sample."""
+    """One side; what cannot be brought over (other devices, layouts, more than 64 dimensions) is not a sample."""
     try:
         return Side(package, function, sample)
     except Exception as error:
@@ -87,7 +87,7 @@ def _side(package: Any, function: Callable[..., Any], sample: Sample) -> Side:
 
 
 def theirs_or_inapplicable(action: Callable[[], Any]) -> Any:
-    """Run PyTorch; what it refuses is no sample."""
+    """Run PyTorch; what it refuses is not a sample."""
     try:
         return action()
     except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AttributeError) as error:
@@ -289,7 +289,7 @@ def check_method(entry: Entry, ours: Callable[..., Any], sample: Sample) -> None
 def check_in_place(entry: Entry, ours: Callable[..., Any], sample: Sample) -> None:
     """The in-place form: the values written, the gradients, and the refusals."""
     if not is_tensor(sample.arguments[0]):
-        raise Inapplicable("the first argument is no tensor")
+        raise Inapplicable("the first argument is not a tensor")
     their_side = _side(torch, entry.in_place, sample)
     our_side = _side(pullback, our_function(entry.in_place), sample)
     try:
@@ -326,7 +326,7 @@ def check_out(entry: Entry, ours: Callable[..., Any], sample: Sample) -> None:
     with torch.no_grad():
         reference = theirs_or_inapplicable(Side(torch, entry.theirs, sample).call)
     if not tensors_in(reference):
-        raise Inapplicable("the result is no tensor")
+        raise Inapplicable("the result is not a tensor")
     out = _blank(reference)
     with torch.no_grad():
         expected = theirs_or_inapplicable(lambda: their_side.call(out=out))

@@ -62,7 +62,7 @@ class Entry:
     has_ties: bool = False
 
 
-# Sparse, quantized, private and device-bound entries of the database are no dense public operations.
+# Sparse, quantized, private and device-bound entries of the database are not dense public operations.
 _LEFT_OUT = re.compile(
     r"^(sparse\.|torch\.|_(?!_)|jiterator|to_sparse$|max_pool2d_with_indices_backward$|native_dropout_backward$|slice$)"
 )

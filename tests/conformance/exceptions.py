@@ -28,7 +28,7 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
     ("nn.functional.linear_cross_entropy (chunked)", "orders"): "PyTorch's chunked form has no second gradient",
     ("nn.functional.linear_cross_entropy (chunked_none)", "orders"): "PyTorch's chunked form has no second gradient",
     **{
-        (name, "each-input"): "PyTorch's chunked form is no function of transforms, and its tangent is 0"
+        (name, "each-input"): "PyTorch's chunked form is not a function of transforms, and its tangent is 0"
         for name in _CHUNKED
     },
     **{

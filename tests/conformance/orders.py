@@ -51,7 +51,7 @@ def unlike(expected: list[list[Any]], actual: list[list[Any]], slack: float) -> 
         for place, (their, our) in enumerate(zip(theirs, ours, strict=True)):
             where = f"derivative {order} of input {place}"
             if their is not None and not np.isfinite(values_of(their)).all():
-                return None  # what follows is no number either
+                return None  # what follows is not a number either
             if (their is None) != (our is None):
                 return f"{where}: expected {'None' if their is None else 'a gradient'}"
             if their is None:

@@ -46,7 +46,7 @@ _LEFT_OUT = {
     "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cache_enabled", "set_autocast_cpu_enabled",
     "set_autocast_gpu_dtype", "set_autocast_ipu_dtype", "set_autocast_xla_dtype", "typename", "module_load",
 }  # fmt: skip
-# What a kernel of PyTorch's lacks, or breaks on, is no part of a signature.
+# What a kernel of PyTorch's lacks, or breaks on, is not part of a signature.
 _NO_SIGNATURE = ("not implemented", "INTERNAL ASSERT", "not supported", "unsupported", "Expected all tensors to be on")
 Difference = tuple[str, str, str]
 """The kind ("refuses", "accepts", "differs", "error"), the call, what differs."""

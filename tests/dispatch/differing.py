@@ -18,7 +18,7 @@ _BY_REASON = {
         "torch.linalg.eigh(x[0]@x[0].T) | regular:3x3",
         "torch.linalg.svd(x[0]) | regular:3x3",
     ],
-    "its statistics are no differentiable results, and are not detached where they are saved": [
+    "its statistics are not differentiable results, and are not detached where they are saved": [
         "F.group_norm(x[0],3,x[1],x[2]) | 2x3x8x8 3 3",
     ],
     "a number that is added inside of a function is told as if it were a user's": [

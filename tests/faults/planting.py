@@ -119,7 +119,7 @@ def _places_of(code: CodeType) -> frozenset[int]:
     """Where in the code Python has just looked for signals: behind calls, and where loops go back to."""
     places, call = set(), -1
     for instruction in dis.get_instructions(code):
-        # An interrupt counts as raised by the call: where the next instruction is of another block, it is no stand-in.
+        # An interrupt counts as raised by the call: where the next instruction is of another block, it is not a stand-in.
         if call >= 0 and _handler(code, call) == _handler(code, instruction.offset):
             places.add(instruction.offset)
         call = instruction.offset if _is_call(instruction) else -1

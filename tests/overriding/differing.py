@@ -20,12 +20,12 @@ DIFFERING: dict[str, str] = {
     **dict.fromkeys(
         ["torch.sym_sum(s)", "torch.sym_sum(s, y)", "torch.sym_sum(y, t)"], "It sums numbers, and asks nobody itself."
     ),
-    **dict.fromkeys(["torch.typename(s)", "torch.typename(s[0])"], "The type's name is no question to the tensor."),
+    **dict.fromkeys(["torch.typename(s)", "torch.typename(s[0])"], "The type's name is not a question to the tensor."),
     **dict.fromkeys(
         ["torch.nn.functional.adaptive_avg_pool2d(s, 1)", "torch.nn.functional.adaptive_avg_pool3d(s[None], 1)"],
         "PyTorch averages inputs of too few dimensions for the size 1 alone.",
     ),
-    "torch.nn.functional.embedding(i, s, i[:1])": "A tensor is no padding index.",
+    "torch.nn.functional.embedding(i, s, i[:1])": "A tensor is not a padding index.",
     "torch.nn.functional.gumbel_softmax(y, t)": "Functions, not methods, are called inside.",
     **dict.fromkeys(
         [f"torch.nn.functional.l1_loss({args})" for args in ("s, y", "y, t", "i, s")],

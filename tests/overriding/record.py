@@ -30,7 +30,7 @@ LEFT_OUT = frozenset(
     "prepare_multiprocessing_environment is_vulkan_available cudnn_is_acceptable set_printoptions lp_pool1d lp_pool2d lp_pool3d "
     "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix".split()
 )
-"""What makes or unmakes classes and objects, what other tests call, and what is no function on tensors."""
+"""What makes or unmakes classes and objects, what other tests call, and what is not a function on tensors."""
 
 
 def calls(torch: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ import weakref
 from pullback.typing import Array
 
 _sizes: dict[int, tuple[weakref.ref[Array], int]] = {}
-"""By the identity of the array that owns the memory: arrays are no keys."""
+"""By the identity of the array that owns the memory: arrays are not keys."""
 
 
 def has_stated_sizes() -> bool:

@@ -13,7 +13,7 @@ def require_matrix(function: str, A: Array, name: str = "A") -> None:
 
 
 def require_dimensions(function: str, A: Array, name: str) -> None:
-    """What older functions say of an array that is no matrix."""
+    """What older functions say of an array that is not a matrix."""
     if A.ndim < 2:
         raise RuntimeError(
             f"{function}: Expected {name} to have at least 2 dimensions, but it has {A.ndim} dimensions instead"

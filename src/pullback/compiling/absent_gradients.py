@@ -53,7 +53,7 @@ def _with(call: Call, others: dict[Any, Any]) -> Call:
 
 
 def _other_summand(call: Call, gone: dict[Any, Any]) -> Any:
-    """What a sum is if one of its two summands is not there; None for what is no such sum."""
+    """What a sum is if one of its two summands is not there; None for what is not such a sum."""
     if call.kernel not in ("arithmetic.add", "numpy.add") or call.options or len(call.arguments) != 2:
         return None
     left, right = call.arguments

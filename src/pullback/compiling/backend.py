@@ -3,7 +3,7 @@
 # Note [Which compiler]
 Loops are compiled by the C compiler that is there: gcc, cc or clang, or what CC names. Without one, programs run as lists of
 kernel calls whose memory is let go as soon as nobody reads it. A wheel that brings a compiler (ziglang: 80 MB packed, 300 MB
-unpacked) is no dependency of pullback: whoever installs it can say `CC="python-zig cc"`; machines without a compiler
+unpacked) is not a dependency of pullback: whoever installs it can say `CC="python-zig cc"`; machines without a compiler
 keep all of eager's speed, since kernels are compiled already.
 """
 

@@ -113,7 +113,7 @@ def read_call(module: str, name: str, arguments: tuple[Any, ...], options: Mappi
         if key not in _read:
             _read[key] = _follow(module, name, arguments, dict(options))
         return _read[key]
-    except TypeError:  # an argument that is no key: a list, an array
+    except TypeError:  # an argument that is not a key: a list, an array
         return None
 
 

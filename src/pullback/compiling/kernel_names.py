@@ -183,7 +183,7 @@ def _take_away() -> None:
 
 
 def _wrapper_of(value: Any) -> Any:
-    """What stands for a kernel; None for what is no kernel."""
+    """What stands for a kernel; None for what is not a kernel."""
     known = _wrappers.get(id(value))
     if known is not None:
         return known[1]

@@ -122,7 +122,7 @@ def evaluate(expression: Expression, leaves: Sequence[Any]) -> Any:
 
 
 def expression_of(value: Any) -> Expression:
-    """The expression of a number, followed or not; None for what is no number."""
+    """The expression of a number, followed or not; None for what is not a number."""
     kind = type(value)
     if kind is TracedNumber or kind is TracedInt:
         return value._expression

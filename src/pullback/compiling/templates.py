@@ -50,7 +50,7 @@ Visit = Callable[[Any, str], Any]
 
 
 class NoTemplate(Exception):
-    """Why recordings are no template, or a template does not fit a call."""
+    """Why recordings are not a template, or a template does not fit a call."""
 
 
 class _Copier:

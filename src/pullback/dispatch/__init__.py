@@ -91,7 +91,7 @@ def _gives_back(name: str, args: tuple[Any, ...]) -> bool:
 
 
 def _refuse_wrappers(name: str, values: tuple[Any, ...]) -> None:
-    """An operation that is no call of ATen's cannot be computed on tensors without values."""
+    """An operation that is not a call of ATen's cannot be computed on tensors without values."""
     for value in values:
         if isinstance(value, TensorBase) and type(value._array) is WrapperArray:
             raise NotImplementedError(
@@ -105,7 +105,7 @@ def _part(name: str) -> Callable[..., Any]:
         found: Callable[..., Any] | None = getattr(place, name, None)
         if found is not None:
             return found
-    raise AssertionError(f"parts= names {name}, which is no operation")
+    raise AssertionError(f"parts= names {name}, which is not an operation")
 
 
 def _require_grad(values: tuple[Any, ...]) -> bool:

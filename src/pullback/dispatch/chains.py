@@ -147,7 +147,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
 
 
 COMPOSITES = {"one_hot": one_hot}
-"""Functions that are no operation, and compute on arrays what PyTorch does by several operators."""
+"""Functions that are not operations, and compute on arrays what PyTorch does by several operators."""
 
 
 def _listed(dim: Any) -> list[int]:

@@ -58,7 +58,7 @@ def operand_of(function: Callable[..., Any]) -> Operand:
 
 
 _OTHER_NAMES = {"item": "_local_scalar_dense"}
-"""What functions that are no operations are to ATen, where they have another name there."""
+"""What functions that are not operations are to ATen, where they have another name there."""
 
 
 def lower(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

@@ -175,7 +175,7 @@ def _backward_run(
 
 
 _runs: dict[str, Run] = {}
-"""Operators that are no function of pullback's under any name."""
+"""Operators that are not functions of pullback's under any name."""
 
 
 def _private(name: str) -> Callable[[Run], Run]:

@@ -52,7 +52,7 @@ WORDS: dict[str, Any] = {
     "memory_format": memory_format, "placed": placed, "told_scale": told_scale,
     "total_weight": total_weight, "tuple": tuple,
 }  # fmt: skip
-"""What a declaration may call that is no operation."""
+"""What a declaration may call that is not an operation."""
 
 
 _HANDING = ("contiguous", "told_scale")

@@ -19,7 +19,7 @@ __all__ = ["check_tensor", "check_tensors", "flat", "joined", "write"]
 
 
 def check_tensor(value: Any, name: str) -> None:
-    """Refuse what is no dense tensor in memory."""
+    """Refuse what is not a dense tensor in memory."""
     if not isinstance(value, Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor but got {type(value)} instead."
@@ -32,7 +32,7 @@ def check_tensor(value: Any, name: str) -> None:
 
 
 def check_tensors(values: Any, name: str) -> None:
-    """Refuse what is no list of dense tensors of one dtype."""
+    """Refuse what is not a list of dense tensors of one dtype."""
     if not isinstance(values, list | tuple) or not all(isinstance(value, Tensor) for value in values):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] but got {type(values)} "

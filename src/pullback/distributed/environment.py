@@ -52,8 +52,8 @@ class Placement:
 def find_placement(variables: Mapping[str, str] | None = None) -> Placement | None:
     """The place that an MPI launcher gave this process; None if none started it.
 
-    `salloc` and `sbatch` set `SLURM_PROCID` for the one process that runs the job's script as well: that is no rank unless
-    the step has a number of its own.
+    `salloc` and `sbatch` set `SLURM_PROCID` for the one process that runs the job's script as well: that is not a rank
+    unless the step has a number of its own.
     """
     found = os.environ if variables is None else variables
     for rank, size, local_rank, local_size in _WORDS:

@@ -204,7 +204,7 @@ class _IntegerGreaterThan(_Bounded):
 
 class _Real(Constraint):
     def check(self, value: Tensor) -> Tensor:
-        return value == value  # nan is no real number
+        return value == value  # nan is not a real number
 
 
 class _GreaterThan(_Bounded):

@@ -6,7 +6,7 @@ of these nodes. So a weak reference to it tells whether anything of that pass is
 passes of a thread all are, and each was recorded after the pass before it had run, a warning names the line that holds them,
 once per process: only then the graph is searched, after garbage was collected (a caught exception may hold a graph in a
 cycle for a while; that is looked at less and less often). A pass pays half a microsecond. A loop over losses that were all
-recorded before is no leak, nor is a truncated recurrent network, which detaches its state. Passes are noted in C
+recorded before is not a leak, nor is a truncated recurrent network, which detaches its state. Passes are noted in C
 (native/passes.c): without the extension module nothing is noticed.
 """
 

@@ -163,7 +163,7 @@ def as_real(value: Any) -> Expr:
         return Operation("real", (value,))
     if kind == MASK:
         return Select(value, as_real(1), as_real(0))
-    raise Unrenderable(f"{value!r} is no number")
+    raise Unrenderable(f"{value!r} is not a number")
 
 
 def _function(name: str, *arguments: Expr) -> Operation:
@@ -507,7 +507,7 @@ class Reader:
         if name in ("where", "_select"):
             mask, first, second = values
             if _kind(mask) != MASK:
-                raise Unrenderable(f"{name} of something that is no mask")
+                raise Unrenderable(f"{name} of something that is not a mask")
             return Select(mask, self.real(first), self.real(second))
         if name == "keep_where":
             return self.word("where", [values[0], values[1], 0])

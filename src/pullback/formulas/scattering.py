@@ -151,7 +151,7 @@ def as_strided_back(
     """The gradient of `as_strided`: summed into the storage, then read with the geometry of the input.
 
     Elements of the input that share one place of the storage share its gradient evenly. Each example of a batch (the first
-    `examples` dimensions) has a storage of its own here: what it reads of another's memory is no part of it.
+    `examples` dimensions) has a storage of its own here: what it reads of another's memory is not part of it.
     """
     start = input_offset if storage_offset is None else storage_offset
     window = tuple(size)[examples:], tuple(stride)[examples:]

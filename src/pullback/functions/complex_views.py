@@ -67,7 +67,7 @@ def _turned_view(
     if former is not None:
         conj, neg = conj != former.conj, neg != former.neg
     mirror = mirror_of(source, conj=conj, neg=neg) if conj or neg else None
-    if mirror is None and (conj or neg):  # the memory is no plain block, so the turned values get their own
+    if mirror is None and (conj or neg):  # the memory is not a plain block, so the turned values get their own
         return G.conjugated(input) if conj else G.neg(input)
     result = new_tensor(source if mirror is None else mirror.shown)
     make_view(result, input, replay=function)

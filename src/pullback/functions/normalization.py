@@ -176,7 +176,7 @@ def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None)
 
 @interceptable
 def _blend(running: Tensor, observed: Tensor, factor: float, momentum: float) -> None:
-    """Move running statistics towards the observed ones; as in PyTorch this is no recorded in-place operation."""
+    """Move running statistics towards the observed ones; as in PyTorch this is not a recorded in-place operation."""
     running._array[...] = running._array * (1 - momentum) + observed._array * factor * momentum
 
 

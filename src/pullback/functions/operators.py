@@ -60,7 +60,7 @@ for _method, _name in {
 
 
 def _own(method: str) -> Any:
-    """A reflected operator which, called on the class, refuses what is no tensor, as a built-in method does."""
+    """A reflected operator which, called on the class, refuses what is not a tensor, as a built-in method does."""
     plain = OPERATORS[method]
 
     def reflected(self: Any, other: Any) -> Any:

@@ -153,6 +153,6 @@ def _require_differentiable(input: Any, dtype: Any) -> None:
 
 
 def _require_bool(function: str, name: str, value: Any) -> None:
-    """Refuse what is no bool where PyTorch takes nothing else."""
+    """Refuse what is not a bool where PyTorch takes nothing else."""
     if not isinstance(value, bool) and not (isinstance(value, TensorBase) and value._array.ndim == 0):
         raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")

@@ -171,7 +171,7 @@ def _positions_of(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tu
 
 
 def _as_index_tensor(index: Any) -> Any:
-    """A 0-dim index stays a tensor: in index_put it is no number."""
+    """A 0-dim index stays a tensor: in index_put it is not a number."""
     if isinstance(index, TensorBase) and index._array.ndim == 0 and index._array.dtype.kind in "iu":
         return G.unsqueeze(index, 0)
     return index

@@ -1,4 +1,4 @@
-"""The `*_copy` twins of views, the splits that are no views to autograd, and views made in place (`t_`, `squeeze_`).
+"""The `*_copy` twins of views, the splits that are not views to autograd, and views made in place (`t_`, `squeeze_`).
 
 All of them have the derivative of the view; PyTorch only calls their nodes something else.
 """

@@ -240,7 +240,7 @@ class _Written:
 
 
 def path_text(base: str, path: str) -> str:
-    """Attribute access, by getattr for names that are no identifiers.
+    """Attribute access, by getattr for names that are not identifiers.
 
     >>> path_text("self", "blocks.0.conv")
     'getattr(self.blocks, "0").conv'

@@ -1155,7 +1155,7 @@ class LinearBiasAddedNode(OperationNode):
 
 
 def linear_bias_added(input: Tensor, weight: Tensor, bias: Tensor, *, out: Any = None) -> Tensor:
-    """`input @ weight.T + bias` for inputs that are no view of a matrix, to whose product the bias is added."""
+    """`input @ weight.T + bias` for inputs that are not a view of a matrix, to whose product the bias is added."""
     if (
         process.diverted
         or out is not None

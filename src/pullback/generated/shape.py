@@ -338,7 +338,7 @@ class UnsafeViewBackward0(OperationNode):
 
 
 def unsafe_view(input: Tensor, size: Any) -> Tensor:
-    """A fresh array in another shape: nobody else knows its memory, so it is no view."""
+    """A fresh array in another shape: nobody else knows its memory, so it is not a view."""
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("unsafe_view", (input, size))) is not PROCEED:
             return taken

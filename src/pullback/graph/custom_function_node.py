@@ -240,7 +240,7 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
         return kept
 
     def describe_outputs(self, outputs: Sequence[Any]) -> None:
-        """Remember shape and dtype of each output (None for what is no tensor)."""
+        """Remember shape and dtype of each output (None for what is not a tensor)."""
         self.output_count = max(len(outputs), 1)
         if not self._materialize_non_diff_grads:
             constant = self.non_differentiable

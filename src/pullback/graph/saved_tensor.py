@@ -232,7 +232,7 @@ class SavedTensor:
         return hash((self._node, self._name))
 
     def _read(self) -> tuple[Any, int]:
-        """The saved value and the version it was saved at; -1 where it is no tensor."""
+        """The saved value and the version it was saved at; -1 where it is not a tensor."""
         if isinstance(self._name, int):
             return self._node.stored[self._name]  # of a custom Function
         return getattr(self._node, f"saved_{self._name}"), getattr(self._node, f"saved_{self._name}_version")

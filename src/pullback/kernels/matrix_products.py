@@ -272,7 +272,7 @@ def linear_bias_folded(input: Array, weight: Array, bias: Array) -> Array:
 
 
 def linear_bias_added(input: Array, weight: Array, bias: Array) -> Array:
-    """`input @ weight.T + bias` for inputs that are no view of a matrix, to whose product the bias is added."""
+    """`input @ weight.T + bias` for inputs that are not a view of a matrix, to whose product the bias is added."""
     return linear_bias_folded(input, weight, bias)
 
 

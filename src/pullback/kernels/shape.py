@@ -141,7 +141,7 @@ def view(input: Array, size: Shape) -> Array:
 
 @native
 def unsafe_view(input: Array, size: Shape) -> Array:
-    """A fresh array in another shape: nobody else knows its memory, so it is no view."""
+    """A fresh array in another shape: nobody else knows its memory, so it is not a view."""
     return input.reshape(infer_shape(input.size, size))
 
 

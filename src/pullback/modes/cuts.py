@@ -33,7 +33,7 @@ class Cut(NamedTuple):
     result: Callable[[], Any] | None
     """A weak reference to what was made of it, where it is a tensor."""
     leaves: tuple[Callable[[], Any], ...] | None
-    """Weak references to the leaves that the source depends on, where it is no leaf itself."""
+    """Weak references to the leaves that the source depends on, where it is not a leaf itself."""
 
 
 _LIMIT = 1024

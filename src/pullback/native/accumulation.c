@@ -177,7 +177,7 @@ static int run_sum(Sum *sum)
     return 1;
 }
 
-/* Read the wanted shape; 0 where it is no tuple of small whole numbers. */
+/* Read the wanted shape; 0 where it is not a tuple of small whole numbers. */
 static int read_shape(PyObject *given, int *ndim, npy_intp *shape)
 {
     if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) > MOST_DIMS)

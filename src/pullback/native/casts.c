@@ -94,7 +94,7 @@ MULTIVERSIONED void brain_to_single(const uint16_t *restrict from, float *restri
         to[i] = float_of_bits((uint32_t)from[i] << 16);
 }
 
-/* bfloat16 is no type of NumPy: it is known by its name, and by its number from then on. */
+/* bfloat16 is not a type of NumPy: it is known by its name, and by its number from then on. */
 FloatKind float_kind(const PyArray_Descr *descr)
 {
     static int brain = -1;

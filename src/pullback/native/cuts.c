@@ -21,7 +21,7 @@ static PyObject *switches;  /* pullback.modes.switches.switches */
 static PyObject *leaves_of; /* leaves_of(tensor, former): weak references to the leaves that the tensor depends on */
 static PyObject *no_grad, *inference_mode, *requires_grad_name, *edge_name, *extra_name, *grad_fn_name, *inference_name;
 
-/* 1 where the attribute is there and true, 0 otherwise: what is no tensor does not matter here. */
+/* 1 where the attribute is there and true, 0 otherwise: what is not a tensor does not matter here. */
 static int is_true(PyObject *owner, PyObject *name)
 {
     PyObject *value = PyObject_GetAttr(owner, name);
@@ -43,7 +43,7 @@ static PyObject *weakly(PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* Whether the tensor is no leaf: its edge says it, of a view its grad_fn. */
+/* Whether the tensor is not a leaf: its edge says it, of a view its grad_fn. */
 static int is_recorded(PyObject *tensor)
 {
     PyObject *found = PyObject_GetAttr(tensor, edge_name);
@@ -90,7 +90,7 @@ static inline void renew(Cut *cut, PyObject *result)
         Py_SETREF(cut->result, weakly(result));
 }
 
-/* Note a tensor that is no leaf. */
+/* Note a tensor that is not a leaf. */
 static int put_recorded(PyObject *kind, PyObject *line, PyObject *result, PyObject *source)
 {
     Cut *cut = place_of(kind, line, NULL);

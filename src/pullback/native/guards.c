@@ -1,7 +1,7 @@
 /* Functions that are called to their end, whatever interrupts them.
 
 Python looks for signals where a function of Python begins: Ctrl-C at the first instruction of an `__exit__` leaves what it
-should have undone. A Guard is no function of Python. It calls one, and where that raises, it calls the function that
+should have undone. A Guard is not a function of Python. It calls one, and where that raises, it calls the function that
 undoes it (of an `__exit__`: the same again, since one interrupt comes once) before the exception goes on. */
 #include "kernel.h"
 

@@ -112,7 +112,7 @@ INLINE PyObject *new_like(PyObject *array)
     return new_array(PyArray_NDIM(a), PyArray_DIMS(a), type_of(array));
 }
 
-/* Read a Python number; 0 where it is none (nothing is raised). A bool is no number here. */
+/* Read a Python number; 0 where it is none (nothing is raised). A bool is not a number here. */
 INLINE int read_number(PyObject *object, double *value)
 {
     if (PyFloat_CheckExact(object)) {

@@ -55,7 +55,7 @@ INLINE double floor_quotient(double a, double b, double rest)
     return b == 0.0 ? a / b : quotient == 0.0 ? copysign(0.0, a / b) : down;
 }
 
-/* log(exp(a) + exp(b)); of two equal infinities the difference is no number. */
+/* log(exp(a) + exp(b)); of two equal infinities the difference is not a number. */
 INLINE float fast_logaddexpf(float a, float b)
 {
     float distance = fabsf(a - b), larger = maximumf(a, b);

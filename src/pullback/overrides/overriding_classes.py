@@ -131,7 +131,7 @@ def _asking_operator(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _asking_iteration(self: Any) -> Any:
-    """Iteration is no call of its own in PyTorch: it asks for the number of dimensions and for the rows."""
+    """Iteration is not a call of its own in PyTorch: it asks for the number of dimensions and for the rows."""
     if not _is_asked(self):
         return Tensor.__iter__(self)
     if _ask(told_method("dim"), (self,)) == 0:

@@ -126,7 +126,7 @@ class SubmoduleStubFinder(MetaPathFinder):
 
 
 def _no_such_module(fullname: str) -> ModuleNotFoundError:
-    """The error for a name that is no module of PyTorch's."""
+    """The error for a name that is not a module of PyTorch's."""
     return ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
 
 

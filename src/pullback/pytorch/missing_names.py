@@ -198,7 +198,7 @@ def _submodules() -> dict[str, frozenset[str]]:
 
 
 def is_provided_for(frame: FrameType) -> bool:
-    """Whether what `frame` asks for may be absent: it is no import or attribute access, or one that a `try` guards."""
+    """Whether what `frame` asks for may be absent: it is not an import or attribute access, or one that a `try` guards."""
     code, offset = frame.f_code, frame.f_lasti
     operation = dis.opname[code.co_code[offset]] if offset >= 0 else ""
     if operation not in CAUGHT_BY:

@@ -102,7 +102,7 @@ def _read_decorator(statement: ast.FunctionDef, path: Path) -> tuple[str, dict[s
         decorator = decorator.func
     kind = decorator.id if isinstance(decorator, ast.Name) else ""
     if kind not in (*KINDS, "tangent"):
-        raise Refusal(path, statement.lineno, f"@{ast.unparse(decorator)} is no kind: one of {', '.join(KINDS)}")
+        raise Refusal(path, statement.lineno, f"@{ast.unparse(decorator)} is not a kind: one of {', '.join(KINDS)}")
     return kind, options
 
 
@@ -123,7 +123,7 @@ def _read_rule(statement: ast.FunctionDef, path: Path, kind: str, options: dict[
     saved_outputs = [a.arg for a in statement.args.kwonlyargs]
     for name in saved_outputs:
         if name not in (outputs if isinstance(outputs, tuple) else ()):
-            raise Refusal(path, statement.lineno, f"{name} is no output of {kernel.name}: outputs={outputs}")
+            raise Refusal(path, statement.lineno, f"{name} is not an output of {kernel.name}: outputs={outputs}")
     rule = Rule(
         statement.name, kind, path.stem, path, statement.lineno, tuple(parameters), tuple(saved_outputs), tuple(grads),
         options=options,

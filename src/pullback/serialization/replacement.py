@@ -15,7 +15,7 @@ __all__ = ["replaced_when_written"]
 def replaced_when_written(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing whose former content stays until the new one is complete, whatever happens.
 
-    A full disk, or a process that is killed, leaves the former checkpoint as it was. What is no regular file (a pipe, a
+    A full disk, or a process that is killed, leaves the former checkpoint as it was. What is not a regular file (a pipe, a
     device), and what lies in a folder that cannot be written to, is written directly.
 
     >>> import tempfile

@@ -1,4 +1,4 @@
-"""Arguments that are no tensors and yet answer for operations: objects whose class defines `__torch_function__`.
+"""Arguments that are not tensors and yet answer for operations: objects whose class defines `__torch_function__`.
 
 # Note [Foreign arguments]
 Nothing looks for such an object while arguments are tensors and numbers. An operation looks where it would refuse an
@@ -54,7 +54,7 @@ def all_plain(values: Iterable[Any]) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether `value` is no tensor, but answers for operations on it, or a tensor of a class that is asked as such are."""
+    """Whether `value` answers for operations on it without being a tensor, or is a tensor of a class that is asked so."""
     if isinstance(value, TensorBase):
         return is_asked_whole(value)
     return hasattr(type(value), "__torch_function__") and not isinstance(value, type)
@@ -73,7 +73,7 @@ def any_asked_whole(*values: Any) -> bool:
 
 
 def answers(function: str, name: str, value: Any) -> bool:
-    """Whether an argument that is no plain Tensor answers for operations; an error if it is no tensor either."""
+    """Whether an argument that is not a plain Tensor answers for operations; an error if it is not a tensor either."""
     if (process.modes and is_told(by_itself=True)) or is_foreign(value):
         return True
     if isinstance(value, TensorBase):
@@ -307,7 +307,7 @@ _PLAIN_KINDS = {
 
 
 def _as_number(function: str, name: str, position: int | None, annotation: str, value: Any) -> Any:
-    """The Python number that NumPy's numbers and tensors of one element stand for; what is no number is refused."""
+    """The Python number that NumPy's numbers and tensors of one element stand for; what is not a number is refused."""
     expected = None if is_foreign(value) else mismatch(annotation, value)
     if expected is not None:
         raise wrong_type(function, name, position, expected, value)

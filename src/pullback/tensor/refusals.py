@@ -143,7 +143,7 @@ def _is_library_code(filename: str) -> bool:
 
 
 def _wrong_element(bound: inspect.BoundArguments) -> TypeError | None:
-    """The refusal of what is no tensor among any number of tensors, given one by one or as a list."""
+    """The refusal of what is not a tensor among any number of tensors, given one by one or as a list."""
     tensors = bound.arguments.get("tensors")
     if not tensors or bound.signature.parameters["tensors"].kind is not inspect.Parameter.VAR_POSITIONAL:
         return None

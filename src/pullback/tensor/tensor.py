@@ -638,7 +638,7 @@ def _new_alias_of(source: Tensor) -> Tensor:
 
 
 IS_BOUND: bool = hasattr(extension, "bind_tensor") and extension.bind_tensor(Tensor, process, switches)
-"""Whether native/tensors.c makes tensors: it was built, and they are no compiled classes."""
+"""Whether native/tensors.c makes tensors: it was built, and they are not compiled classes."""
 new_tensor: Callable[[Array], Tensor] = extension.new_tensor if IS_BOUND else _new_tensor
 """A Tensor around an array, without history."""
 _new_alias: Callable[[Tensor], Tensor] = extension.new_alias if IS_BOUND else _new_alias_of
@@ -656,7 +656,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def _dim_of(function: str, dim: Any, ndim: int) -> int:
-    """As `wrap_dim`; a function of the one argument is named where that is no number."""
+    """As `wrap_dim`; a function of the one argument is named where that is not a number."""
     if type(dim) is not int and not hasattr(dim, "__index__"):
         raise wrong_type(function, "dim", 1, "int", dim)
     return wrap_dim(dim, ndim)

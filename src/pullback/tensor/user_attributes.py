@@ -1,6 +1,6 @@
 """`tensor.__dict__` where tensors are not compiled: what users have set, without autograd's own state.
 
-Libraries copy it from one tensor to another. In the compiled form (Note [Compiled classes]) the state is no part of it.
+Libraries copy it from one tensor to another. In the compiled form (Note [Compiled classes]) the state is not part of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What differs when the number of ranks is no power of two, or groups overlap."""
+"""What differs when the number of ranks is not a power of two, or groups overlap."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The negative log likelihood and embeddings on the GPU, without waiting for it.
 
-Targets and indices are looked at by the kernels. One that is no class, or no row, is told to the host through memory that
-both see, and raised when the host next reads a value (`Complaints`). The gradient of a loss, which has one element to a row,
-is made only for who asks for the array: `log_softmax_grad` takes the elements.
+Targets and indices are looked at by the kernels. One that is not a class, or not a row, is told to the host through memory
+that both see, and raised when the host next reads a value (`Complaints`). The gradient of a loss, which has one element to
+a row, is made only for who asks for the array: `log_softmax_grad` takes the elements.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class _LoadHook:
 class _StateBefore:
     """The tensors of a module and its children before they are loaded, for when an exception ends that half-way.
 
-    (Keys and shapes that do not fit are no such exception: they are told at the end, and what fits is loaded.)
+    (Keys and shapes that do not fit are not such an exception: they are told at the end, and what fits is loaded.)
     """
 
     def __init__(self, module: Any, state_dict: Mapping[str, Any], assign: bool) -> None:
