@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.modified import newer_group
 
 ROOT = Path(__file__).parent
@@ -31,6 +33,17 @@ LINK_FLAGS = ["-Wl,-s"] if sys.platform == "linux" else []
 """Names of inner functions are left out of the libraries, which are smaller by a tenth."""
 SANITIZED = ["-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", *FLAGS[2:]]
 """Of the kernels that `make sanitize` tests: they report reads and writes outside of memory, and undefined behaviour."""
+
+
+class WholeFamilies(build_py):
+    """Writes families of operations in full that sources make on first use: nobody waits for them once installed."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            folder = str(Path(self.build_lib).resolve())
+            command = [sys.executable, "-m", "pullback.recording.families", f"{folder}/pullback/generated"]
+            subprocess.run(command, env={**os.environ, "PYTHONPATH": folder}, check=True)
 
 
 class OptionalBuild(build_ext):
@@ -174,4 +187,4 @@ def _hot_modules(cythonize: Any, written: dict[str, Path], target: Path) -> list
     return made
 
 
-setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild})
+setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild, "build_py": WholeFamilies})

@@ -16,7 +16,7 @@ import pytest
 import pullback
 import pullback.generated as F
 from pullback.generated.registry import OPERATIONS
-from pullback.recording.families import FamilyLoader, text_of_family
+from pullback.recording.families import FamilyLoader, text_of_family, write_families
 from tools.codegen.generator import SOURCE, is_on_first_use
 
 FAMILIES = [path.stem for path in sorted((SOURCE / "derivatives").glob("*.py")) if is_on_first_use(path)]
@@ -40,8 +40,8 @@ def test_compiled_lines_of_rules_are_used() -> None:
     assert text_of_family("arithmetic") is None
 
 
-def test_tracebacks_and_inspection_show_the_text() -> None:
-    linecache.clearcache()
+def test_tracebacks_and_inspection_show_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linecache, "cache", {})
     with pytest.raises(RuntimeError) as caught:
         F.igamma(pullback.ones(2), pullback.ones(3))
     assert "refuse('igamma', error, locals())" in "".join(traceback.format_tb(caught.value.__traceback__))
@@ -74,3 +74,12 @@ def test_plain_programs_write_no_family() -> None:
     program += "print('pullback.recording.families' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
+
+
+def test_an_installed_package_holds_the_text(tmp_path: Path) -> None:
+    source = Path(import_module("pullback.generated.ldl").__file__ or "")
+    (tmp_path / "ldl.py").write_text(source.read_text())
+    (tmp_path / "arithmetic.py").write_text("unchanged = True\n")
+    assert write_families(tmp_path) == ["ldl"]
+    assert (tmp_path / "ldl.py").read_text() == text_of_family("ldl")
+    assert (tmp_path / "arithmetic.py").read_text() == "unchanged = True\n"

@@ -200,9 +200,12 @@ def copy_like(array: Any, leaf: Any) -> Any:
 
 
 def _of_former_shape(array: Any, leaf: Any, owned: bool) -> Any:
-    """The first gradient of a leaf that has another shape since: as it is where its steps are the leaf's, else expanded."""
+    """The first gradient of a leaf that has another shape since: taken over if its steps are the leaf's, else expanded.
+
+    One that is not owned may stand for an expanded one, which PyTorch expands further, unless it has a single element.
+    """
     steps = [(a, b) for n, a, b in zip(array.shape, array.strides, leaf.strides, strict=False) if n != 1]
-    if not any(a != b for a, b in steps):
+    if (owned or array.size == 1) and not any(a != b for a, b in steps):
         return array if owned and array.flags.writeable else copy_array(array)
     if not is_expandable_to(array.shape, leaf.shape):
         raise gradient_of_former_shape(leaf.shape, array.shape)

@@ -5,7 +5,7 @@ Of most families generated/ holds the text. A file of derivatives/ that says `ON
 call its operations, has a module of a few lines there: when it is imported, the same text is made from the same rules
 and kernels, and compiled. The compiled form is kept in `__pycache__`, as Python does for any module, until a file that
 the text follows from changes: the next process imports it as quickly as the others. Tracebacks and debuggers get the
-lines from the module's loader.
+lines from the module's loader. An installed package holds the text of all families: setup.py calls `write_families`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import contextlib
 import marshal
 import os
 import sys
+from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
@@ -40,6 +41,18 @@ def text_of_family(family: str) -> str | None:
     """The text of a family that was written on first use; None of any other."""
     loader = _loaders.get(family)
     return None if loader is None else loader.get_source(loader.name)
+
+
+def write_families(folder: Path) -> list[str]:
+    """Replace the modules in `folder` that make their text by this text, and return the families' names."""
+    families = [path.stem for path in folder.glob("*.py") if "load_family(" in path.read_text(encoding="utf-8")]
+    for family in families:
+        import_module(f"pullback.generated.{family}")
+    texts = {family: text_of_family(family) for family in families}
+    for family, text in texts.items():
+        assert text is not None
+        (folder / f"{family}.py").write_text(text, encoding="utf-8")
+    return families
 
 
 class FamilyLoader(InspectLoader):
@@ -120,3 +133,9 @@ def _read_kernels(names: set[str], files: list[Path]) -> dict[str, Any]:
             if isinstance(statement, ast.FunctionDef) and statement.name in names:
                 found[statement.name] = read_kernel(statement, path)
     return found
+
+
+if __name__ == "__main__":
+    from pullback.recording import families  # this file as the modules know it, which note there what they have loaded
+
+    families.write_families(Path(sys.argv[1]))
