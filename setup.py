@@ -43,7 +43,8 @@ class WholeFamilies(build_py):
         if not self.editable_mode:
             folder = str(Path(self.build_lib).resolve())
             command = [sys.executable, "-m", "pullback.recording.families", f"{folder}/pullback/generated"]
-            subprocess.run(command, env={**os.environ, "PYTHONPATH": folder}, check=True)
+            path = os.pathsep.join([folder, *sys.path])  # NumPy is where the build finds it
+            subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True)
 
 
 class OptionalBuild(build_ext):
