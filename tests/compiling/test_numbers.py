@@ -146,3 +146,15 @@ def test_expression_is_computed_anew_and_conditions_hold_or_not() -> None:
     assert numbers.conditions[0].holds([2.0])
     assert not numbers.conditions[0].holds([3.0])
     assert not numbers.is_read
+
+
+@pytest.mark.parametrize("function", [lambda x, rate: None * rate, lambda x, rate: None * x.sum().item()])
+@pytest.mark.parametrize("rates", [(0.5, 1.5), (2, 3)])
+def test_error_about_a_number_names_its_type_as_in_eager_execution(function: Any, rates: Any) -> None:
+    compiled = pullback.compile(function)
+    for rate in rates:
+        with pytest.raises(TypeError) as expected:
+            function(pullback.ones(2), rate)
+        with pytest.raises(TypeError) as actual:
+            compiled(pullback.ones(2), rate)
+        assert str(actual.value) == str(expected.value)

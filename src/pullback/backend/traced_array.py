@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import has_internal_overlap
 from pullback.typing import Array
 
 
@@ -45,6 +46,7 @@ def _using(name: str) -> Callable[..., Any]:
     return method
 
 
+ReadNumber.__name__ = "float"  # Python's errors name the types of operands
 for _name in (
     "abs add bool ceil divmod eq float floor floordiv format ge gt hash int le lt mod mul ne neg pos pow radd rdivmod "
     "reduce_ex repr rfloordiv rmod rmul round rpow rsub rtruediv str sub truediv trunc"
@@ -115,6 +117,11 @@ class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the chec
             parts = index if type(index) is tuple else (index,)
             region = plain(self)[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
             recorder.write(region, value)
+        elif has_internal_overlap(
+            self
+        ):  # a whole array cannot be written back: which element wins depends on the order
+            recorder.stop("elements that share memory are written to")
+            plain(self)[plain(index)] = plain(value)
         else:
             recorder.write(self, recorder.run("numpy.setitem", with_items, (self, index, value), {}))
 

@@ -21,12 +21,12 @@ from pullback.compiling.nodes import CompiledFunctionInput
 from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.numbers import Condition, Sizes, TracedInt, TracedNumber, plain_number
 from pullback.compiling.optimizer_updates import recording_updates
-from pullback.compiling.program import JointProgram, Number, Program, Value, values_in
+from pullback.compiling.program import Call, JointProgram, Number, Program, Value, values_in
 from pullback.compiling.recorder import Recorder, Stop
 from pullback.compiling.structure import flatten, unflatten
 from pullback.compiling.surroundings import Surroundings
 from pullback.engine.engine import engine
-from pullback.errors import GraphFreedError
+from pullback.errors import GraphFreedError, ViewModificationError
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
@@ -342,7 +342,10 @@ class _Capturing:
 
     def _find_obstacle(self) -> str | None:
         """Why arguments must keep their places in the graph: something may be asked there."""
-        edges = [gradient_edge(given.tensor) for given in self.made.inputs if given.tensor._requires_grad]
+        try:
+            edges = [gradient_edge(given.tensor) for given in self.made.inputs if given.tensor._requires_grad]
+        except ViewModificationError:  # eager execution raises this where it asks for the edge, if it does
+            return "an argument is a view that may not be used any more"
         nodes = [edge[0] for edge in edges if edge is not None and not isinstance(edge[0], AccumulateGrad)]
         had_hooks = any(
             given.had_hooks and not given.tensor.is_leaf for given in self.made.inputs if given.tensor._requires_grad
@@ -378,7 +381,8 @@ class _Capturing:
         node.next_edges, node.leave = (former,), None
         extra = tensor._extra
         if extra is not None and extra.view is not None:
-            if extra.view.edge is None or extra.view.edge[0] is not node:
+            # A write to a view gives its base another history and leaves the view's edge to be found again (version -1).
+            if extra.view.edge is None or extra.view.edge[0] is not node or extra.view.attr_version < 0:
                 self.recorder.stop("an argument that requires grad is modified in place")
             else:
                 extra.view.edge = former
@@ -550,6 +554,7 @@ class _Capturing:
         for _, edge in self.edges:
             if edge is not None:
                 edge[0].next_edges, edge[0].leave = (), None  # what lies before the arguments is none of its gradients
+        begin = len(recorder.program.calls)
         try:
             captured = engine.execute(
                 roots, grads, keep_graph=True, create_graph=False,
@@ -565,6 +570,10 @@ class _Capturing:
             return
         except Exception as error:
             recorder.stop(f"the backward of what was recorded raises {type(error).__name__}")
+            return
+        if len(tensors) > 1 and any(map(_has_empty_array, recorder.program.calls[begin:])):
+            # Empty arrays are constants: they do not tell which result leads to a gradient.
+            recorder.stop("the backward of several results computes an array without elements")
             return
         for place, grad in zip(targets, captured, strict=True):
             if grad is None:
@@ -670,6 +679,12 @@ class _Capturing:
         for output in made.outputs:
             if output.input is not None:
                 output.input = new[output.input]
+
+
+def _has_empty_array(call: Call) -> bool:
+    """Whether a call reads or makes an array without elements."""
+    values = (*call.results, *values_in((call.arguments, call.options)))
+    return any(isinstance(value, Value) and 0 in value.shape for value in values)
 
 
 def _without_followed(leaf: Any) -> Any:

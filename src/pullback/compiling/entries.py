@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pullback.backend.array_module import memory_bounds, ndarray, restride
+from pullback.backend.array_module import as_array, memory_bounds, ndarray, restride
 from pullback.backend.random import default_generator
 from pullback.backend.traced_array import TracedArray, plain
 from pullback.compiling.absent_gradients import without
@@ -15,7 +15,7 @@ from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
-from pullback.compiling.program import Program, Runner, Value, replay
+from pullback.compiling.program import Program, Runner, Value, replay, values_in
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.input_metadata import InputMetadata
@@ -84,12 +84,11 @@ class Entry:
             self._backwards = {(True,) * len(everything): self._backward(self.backward_program, everything)}
             inputs = {value: place for place, value in enumerate(self.values)}
             kept = self.forward_program.outputs[self.shown :]
-            self.kept_inputs = [inputs[value] for value in kept if value in inputs]
-            self.kept_outputs = [
-                self.forward_program.outputs[: self.shown].index(value)
-                for value in kept
-                if value in self.forward_program.outputs[: self.shown]
-            ]
+            shown = self.forward_program.outputs[: self.shown]
+            self.kept_inputs = [(n, inputs[value]) for n, value in enumerate(kept) if value in inputs]
+            self.kept_outputs = [(n, shown.index(value)) for n, value in enumerate(kept) if value in shown]
+            read = _what_leads_to(set(kept), self.forward_program)
+            self.read_again = [place for value, place in inputs.items() if value in read and value not in kept]
         else:
             left, self.updates, _ = take_out_updates(made.program, self.shown)
             self.forward_program = simplify(left)
@@ -230,11 +229,23 @@ class Entry:
             node.release_saved_tensors()
             return
         node.kept, node.entry = kept, self
-        saved = [tensors[place] for place in self.kept_inputs] + [_watched(made[place]) for place in self.kept_outputs]
-        node.versions = [(tensor, tensor._version) for tensor in saved if not tensor.is_inference()]
+        saved = [(n, tensors[place]) for n, place in self.kept_inputs]
+        saved += [(n, _watched(made[place])) for n, place in self.kept_outputs]
+        node.versions = [(n, tensor, tensor._version) for n, tensor in saved if not tensor.is_inference()]
         if self.is_pure:
             again.wanted = [tensors[place] for place in self.differentiable]
+            read = [tensors[place] for place in self.read_again]
+            again.versions = [(tensor, tensor._version) for tensor in read if not tensor.is_inference()]
             node.again = again
+
+
+def _what_leads_to(wanted: set[Any], program: Program) -> set[Any]:
+    """The values that some values of a program are computed from, and these themselves."""
+    found = set(wanted)
+    for call in reversed(program.calls):
+        if any(result in found for result in call.results):
+            found.update(values_in((call.arguments, call.options)))
+    return found
 
 
 def _tensor_of(given: Input, leaves: Sequence[Any]) -> Any:
@@ -253,6 +264,8 @@ class _Again:
     """Runs a function eagerly, with the graph that its arguments had: for gradients of gradients, and for eager's bits."""
 
     wanted: Sequence[Any] = ()
+    versions: Sequence[tuple[Any, int]] = ()
+    """Arguments that the gradients depend on and the node does not keep, with the version that they had."""
 
     def __init__(self, entry: Entry, args: Any, kwargs: Any, state: Any) -> None:
         self.entry, self.args, self.kwargs, self.state = entry, args, kwargs, state
@@ -277,9 +290,12 @@ class _Again:
 
 
 def _with_strides(array: Any, strides: Any) -> Any:
-    """A result with the strides of eager execution: along a dimension of one element, a runner may give others."""
+    """A result with the strides of eager execution: along a dimension of one element, a runner may give others.
+
+    A kernel may give a number of NumPy's in the place of an array without dimensions.
+    """
     if array is None or array.strides == strides:
-        return array
+        return array if type(array) is ndarray or array is None else as_array(array)
     differ = [size for size, one, other in zip(array.shape, array.strides, strides, strict=True) if one != other]
     if array.size and max(differ) > 1:
         return laid_out(array, array.shape, strides, array.dtype)

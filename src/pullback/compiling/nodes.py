@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import ndarray
@@ -21,22 +21,19 @@ class CompiledFunctionBackward(Node):
     __slots__ = ("__dict__",)
     kept: list[Any] | None = None
     """What the forward left; None in the place of what a pass that did not retain the graph has used."""
-    versions: Sequence[tuple[Any, int]] = ()
-    """Tensors whose memory is kept, with the version that they had."""
+    versions: Sequence[tuple[int, Any, int]] = ()
+    """Places in `kept`, with the tensors whose memory they are and the version that these had."""
     entry: Any = None
     """Has the runners: `backward_of` gives one for the gradients that come in."""
     used: Sequence[int] = ()
     """The places in `kept` that the last pass read."""
-    again: Callable[..., Any] | None = None
+    again: Any = None
     """Runs the function eagerly and gives the gradients of its inputs, recorded."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         kept = self.kept
         if kept is None:
             raise freed(self)
-        for tensor, version in self.versions:
-            if tensor._version != version:
-                raise stale(tensor, version, self)
         if are_deterministic_algorithms_enabled() and self._differ_in_layout(grads):
             if self.again is not None:
                 return self._run_again(grads)
@@ -47,6 +44,7 @@ class CompiledFunctionBackward(Node):
                 "result.",
             )
         backward = self.entry.backward_of(grads)
+        self._check_versions(backward.kept)
         given = [kept[place] for place in backward.kept]
         if any(array is None for array in given):
             raise freed(self)
@@ -54,6 +52,12 @@ class CompiledFunctionBackward(Node):
         given += [_prepared(grads[place], value) for place, value in backward.gradients]
         results: Sequence[Any] = backward.run(given)
         return results
+
+    def _check_versions(self, places: Sequence[int]) -> None:
+        """Refuse to read what was written over; what gradients of other results need may have been."""
+        for place, tensor, version in self.versions:
+            if tensor._version != version and place in places:
+                raise stale(tensor, version, self)
 
     def _differ_in_layout(self, grads: Sequence[Any]) -> bool:
         """Whether a program may not have the bits of eager: the order of sums follows the memory of a gradient."""
@@ -74,11 +78,15 @@ class CompiledFunctionBackward(Node):
         if self.kept is None or (self.kept and all(array is None for array in self.kept)):
             raise freed(self)
         self.used = range(len(self.kept))
+        self._check_versions(self.used)
         if self.again is None:
             raise RuntimeError(
                 "torch.compile does not currently support double backward of a function that writes to tensors or draws "
                 "random numbers: its forward would have to run again. Call the function itself where create_graph=True."
             )
+        for tensor, version in self.again.versions:
+            if tensor._version != version:
+                raise stale(tensor, version, self)
         filled = [
             new_tensor(_prepared(None, value)) if grad is None else grad
             for grad, value in zip(grads, self.entry.gradient_values, strict=True)

@@ -228,6 +228,7 @@ class TracedInt(int):
         return int(*args)
 
 
+TracedNumber.__name__, TracedInt.__name__ = "float", "int"  # Python's errors name the types of operands
 for _class in (TracedNumber, TracedInt):
     for _name in "add sub mul truediv floordiv mod pow".split():
         _function = getattr(operator, _name)
