@@ -10,7 +10,7 @@ import pytest
 import pullback
 from pullback import autograd
 from pullback.compiling import backend
-from pullback.errors import InPlaceModificationError
+from pullback.errors import InPlaceModificationError, ViewModificationError
 from tests.compiling.comparison import skipped
 
 CALLS = 5
@@ -81,6 +81,22 @@ def test_view_that_may_not_be_used_any_more_is_an_argument() -> None:
         result.sum().backward()
         return result.tolist(), c.grad.tolist()
 
+    assert_same(function, outcome)
+
+
+def test_error_about_a_view_names_the_operation_that_made_it() -> None:
+    def function(d: Any) -> Any:
+        return d.div_(2)
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        a = pullback.ones(2, requires_grad=True)
+        with pullback.no_grad():
+            b = a.transpose(-1, -1)
+        with pytest.raises(ViewModificationError) as raised:
+            run(b[:, None])
+        return str(raised.value)
+
+    assert "Output 0 of Unsqueeze" in outcome(function)
     assert_same(function, outcome)
 
 

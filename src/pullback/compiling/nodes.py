@@ -119,6 +119,11 @@ class CompiledFunctionInput(Node):
     leave: Any = None
     """Called where a backward goes on from here, out of the function."""
 
+    def name(self) -> str:
+        """That of the node that it stands for, which errors speak of."""
+        edge = self.next_edges[0] if self.next_edges else None
+        return super().name() if edge is None else edge[0].name()
+
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.leave is not None:
             self.leave()
