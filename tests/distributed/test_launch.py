@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pullback.distributed import launch as launcher
 from pullback.distributed.environment import Placement, find_master, find_placement
 from pullback.distributed.launch import Launch, _explain, _forward
 from pullback.distributed.run import main as torchrun
@@ -305,3 +306,17 @@ def test_what_mpiexec_refuses_is_shown(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "process17").write_text("0")
     assert _explain(tmp_path, 1, refusal) == 1
     assert "a rank ended with exit status 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("reaction", "end"), [("SIG_DFL", signal.SIGTERM), ("SIG_IGN", signal.SIGKILL)])
+def test_an_mpiexec_that_does_not_notice_a_failing_rank_is_ended(
+    reaction: str, end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "PATIENCE", 0.1)
+    program = f"import signal, time; signal.signal(15, signal.{reaction}); print(flush=True); time.sleep(200)"
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    (tmp_path / "first").write_text("")
+    assert launcher._wait(process, tmp_path / "first") == -end
+    process.stdout.close()

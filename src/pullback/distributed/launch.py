@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ RULES = (83 * b"=" + b"\n=   BAD TERMINATION", 74 * b"-" + b"\nprterun ")
 
 OPENINGS = (b"Abort(", b"[proxy:", b"[mpiexec@", b"srun: ", b"slurmstepd: error")
 """How single lines of theirs begin."""
+
+PATIENCE = 5.0
+"""Seconds that mpiexec has to end all ranks once one has failed; it then is asked to, and after as long again ended."""
 
 TAG = re.compile(rb"^\[\d+,(\d+)\]<std(?:out|err)>: ?", re.MULTILINE)
 """Open MPI's way of saying which rank a line comes from."""
@@ -139,12 +143,26 @@ def _launch_once(given: Launch) -> int:
             ]
             for each in forwarders:
                 each.start()
-            status = process.wait()
+            status = _wait(process, Path(folder, "first"))
         for each in forwarders:
             each.join(5)
         if interrupts.came and status:  # not every mpiexec says so
             status = -signal.SIGINT
         return _explain(Path(folder), status, b"".join(said).decode(errors="replace"))
+
+
+def _wait(process: subprocess.Popen[bytes], report: Path) -> int:
+    """The exit status of mpiexec, which is ended where it has not noticed for long that a rank failed and said so."""
+    deadline, end = None, process.terminate
+    while True:
+        try:
+            return process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            if deadline is None:
+                deadline = time.monotonic() + PATIENCE if report.exists() else None
+            elif time.monotonic() > deadline:
+                end()
+                deadline, end = time.monotonic() + PATIENCE, process.kill
 
 
 def _master(given: Launch) -> str:
