@@ -126,6 +126,17 @@ def test_gradient_by_way_of_an_empty_array_is_zeros() -> None:
     assert_same(lambda x: (x[:0].sum(0), x * 2), outcome)
 
 
+def test_empty_view_may_be_differentiated_twice() -> None:
+    def outcome(run: Callable[..., Any]) -> Any:
+        x = pullback.ones(1, 2, requires_grad=True)
+        y = run(x)
+        y.sum().backward()
+        y.sum().backward()
+        return x.grad.tolist()
+
+    assert_same(lambda x: x[:0], outcome)
+
+
 def test_double_backward_after_an_argument_was_written_to_raises() -> None:
     compiled = pullback.compile(lambda x: x.exp())
     for _ in range(CALLS):

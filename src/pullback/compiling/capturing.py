@@ -571,9 +571,10 @@ class _Capturing:
         except Exception as error:
             recorder.stop(f"the backward of what was recorded raises {type(error).__name__}")
             return
-        if len(tensors) > 1 and any(map(_has_empty_array, recorder.program.calls[begin:])):
-            # Empty arrays are constants: they do not tell which result leads to a gradient.
-            recorder.stop("the backward of several results computes an array without elements")
+        if any(map(_has_empty_array, recorder.program.calls[begin:])):
+            # Empty arrays are constants: they do not tell which result leads to a gradient, and what is computed of them
+            # would be kept, so that a second backward finds it freed.
+            recorder.stop("the backward computes with an array without elements")
             return
         for place, grad in zip(targets, captured, strict=True):
             if grad is None:
