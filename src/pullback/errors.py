@@ -212,6 +212,15 @@ def not_a_bool(function: str, argument: str, value: object) -> TypeError:
     return wrong_type(function, argument, None, "bool", value)
 
 
+def complex_gradient(name: str | None, index: int) -> RuntimeError:
+    """A gradient of a real tensor is complex; `name` is the node that returned it, None where the user gave it."""
+    by = "" if name is None else f"Function {name} returned an "
+    return RuntimeError(
+        "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
+        f"got false: {by}complex gradient at index {index} for a real input. Take its real part."
+    )
+
+
 def gradient_of_former_shape(held: Sequence[int], grad: Sequence[int]) -> RuntimeError:
     """A gradient does not fit a leaf, or its `.grad`, of which one was given another shape since."""
     ndim = max(len(held), len(grad))

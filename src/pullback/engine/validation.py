@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.errors import complex_gradient
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
 from pullback.kernels.broadcasting import is_expandable_to
@@ -37,10 +38,7 @@ def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetad
         fitted = fitted.sum_to_size(wanted.shape)
     if grad._array.dtype != wanted.numpy_dtype and not wanted.any_dtype:
         if grad._array.dtype.kind in "cW" and wanted.numpy_dtype.kind not in "cW":
-            raise RuntimeError(
-                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
-                f"got false: {_by(node)}complex gradient at index {index} for a real input. Take its real part."
-            )
+            raise complex_gradient(None if node is None else node.name(), index)
         fitted = fitted.to(wanted.dtype)
     return fitted
 

@@ -5,7 +5,8 @@ A view shares memory and version counter with its base. An in-place operation on
 history becomes a `CopySlices` node: it sends the gradient of the written part through the operation and the rest past
 it. The edges of all views are stale then (their `attr_version` differs) and are made anew on the next access, as a
 strided view of the new base. Geometry is kept in bytes relative to the base, so views of another dtype (the real part of
-a complex tensor) need no case of their own.
+a complex tensor) need no case of their own. A base and its strided view have different dtypes only where one was given
+other memory since (`.data = ...`): then elements are counted, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback.backend.array_module import as_array, copy_array, data_address
+from pullback.backend.array_module import as_array, cast_array, copy_array
+from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.mirror import Mirror
-from pullback.errors import LeafModificationError, ViewModificationError
+from pullback.errors import LeafModificationError, ViewModificationError, complex_gradient
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, begin_recording
@@ -117,7 +119,7 @@ def _elements_between(base: Tensor, view: Tensor) -> int:
     """How far a view of the same dtype begins behind its base: the difference of their offsets in the storage."""
     if view._array.size == 0:
         return -base.storage_offset()
-    return (data_address(view._array) - data_address(base._array)) // view._array.itemsize
+    return geometry_of(view._array, base._array).offset // view._array.itemsize
 
 
 def view_like(tensor: Any, view: Tensor) -> Any:
@@ -149,8 +151,9 @@ def view_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge | None:
 
 
 def _strided_edge(view: Tensor, info: ViewInfo, edge_of: EdgeOf) -> Edge:
-    base = info.base._array
-    node = AsStridedBackward0(geometry_of(base), geometry_of(view._array, base), _strided_replay(view))
+    base, array = info.base._array, view._array
+    base_geometry = geometry_of(base).in_dtype(array.dtype)
+    node = AsStridedBackward0(base_geometry, geometry_of(array, base), _strided_replay(view), base.dtype)
     node.next_edges = (edge_of(info.base),)
     return (node, 0)
 
@@ -242,6 +245,10 @@ class CopySlices(Node):
         self.shape, self.dtype = base._array.shape, base._array.dtype
         self.base_geometry: Geometry = geometry_of(base._array)
         self.view_geometry: Geometry = geometry_of(view._array, base._array)
+        self.inner_dtype = self.view_geometry.dtype
+        self.is_strided = replay is None
+        if self.is_strided:
+            self.view_geometry = self.view_geometry.in_dtype(self.dtype)
         self.turned = view._extra is not None and view._extra.mirror is not None
         self.inner = inner
         self.needs_tensors = inner.needs_tensors
@@ -259,7 +266,7 @@ class CopySlices(Node):
         if self.turned:
             return self._apply_turned(grads[0], edges)
         grad_slice = gather_strided(grads[0], self.base_geometry, self.view_geometry)
-        inner_grads = self._apply_inner(grad_slice, edges)
+        inner_grads = self._apply_inner(cast_array(grad_slice, self.inner_dtype), edges)
         if edges[0] is None:
             return (None, *inner_grads[1:])
         result = overwrite_strided(grads[0], self.base_geometry, self.view_geometry, inner_grads[0])
@@ -292,7 +299,7 @@ class CopySlices(Node):
         if result.stride() != self.base_geometry.element_strides():
             result = result.new_empty_strided(self.shape, self.base_geometry.element_strides()).copy_(result)
         part = self.replay(result)
-        inner_grads = self.inner.apply_differentiable((part.clone(),), edges)
+        inner_grads = self.inner.apply_differentiable((_in_dtype(part.clone(), self.inner_dtype),), edges)
         if inner_grads[0] is None:
             part.zero_()
         else:
@@ -308,7 +315,10 @@ class CopySlices(Node):
 
     def view_edge(self) -> Edge:
         """The edge of the view that was written, as it stands behind this node."""
-        node = AsStridedBackward0(self.base_geometry, self.view_geometry, self.replay)
+        base, view = self.base_geometry, self.view_geometry
+        if self.is_strided:
+            base, view = base.in_dtype(self.inner_dtype), view.in_dtype(self.inner_dtype)
+        node = AsStridedBackward0(base, view, self.replay, self.dtype)
         node.turned = self.turned
         node.next_edges = ((self, 0),)
         return (node, 0)
@@ -324,9 +334,10 @@ class AsStridedBackward0(Node):
     fresh = (True,)
     turned = False
 
-    def __init__(self, base_geometry: Geometry, view_geometry: Geometry, replay: Any) -> None:
+    def __init__(self, base_geometry: Geometry, view_geometry: Geometry, replay: Any, base_dtype: Any) -> None:
         begin_recording(self)
         self.shape, self.dtype = view_geometry.shape, view_geometry.dtype
+        self.base_dtype = base_dtype
         self.base_geometry = base_geometry
         self.view_geometry = view_geometry
         self.replay = replay
@@ -336,26 +347,45 @@ class AsStridedBackward0(Node):
             return (None,)
         if self.turned:
             return (self.apply_differentiable((new_tensor(as_array(grads[0])),), edges)[0]._array,)
-        return (scatter_strided(grads[0], self.base_geometry, self.view_geometry),)
+        self._check_base_dtype()
+        result = scatter_strided(grads[0], self.base_geometry, self.view_geometry)
+        return (cast_array(result, self.base_dtype),)
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return (None,)
-        if self.view_geometry.overlaps() and self.view_geometry.dtype == self.base_geometry.dtype:
-            return (self._sum_overlapping(grad),)
+        self._check_base_dtype()
+        base_geometry, view_geometry = self.base_geometry, self.view_geometry
+        needs_positions = view_geometry.overlaps() or not view_geometry.lies_within(base_geometry)
+        if needs_positions and view_geometry.dtype == base_geometry.dtype:
+            return (_in_dtype(self._sum_at_positions(grad), self.base_dtype),)
         base = grad.new_zeros(self.base_geometry.shape, dtype=self.base_geometry.public_dtype())
         if base.stride() != self.base_geometry.element_strides():
             base = base.new_empty_strided(base.shape, self.base_geometry.element_strides()).zero_()
         self.replay(base).copy_(grad)
-        return (base,)
+        return (_in_dtype(base, self.base_dtype),)
 
-    def _sum_overlapping(self, grad: Any) -> Any:
-        """The gradient of the base where the view sees elements several times: their gradients add up."""
+    def _check_base_dtype(self) -> None:
+        """Refuse a complex gradient of a base that was made real since."""
+        if self.base_geometry.dtype.kind in "cW" and self.base_dtype.kind not in "cW":
+            raise complex_gradient(self.name(), 0)
+
+    def _sum_at_positions(self, grad: Any) -> Any:
+        """The gradient of the base where the view sees elements several times, whose gradients add up, or beyond it."""
         seen, own = element_positions(self.view_geometry), element_positions(self.base_geometry)
-        flat = grad.new_zeros(1 + max(int(seen.max()), int(own.max())))
-        summed = flat.put(new_tensor(as_positions(seen, grad._array)), grad.reshape(-1), True)
-        return summed.take(new_tensor(as_positions(own, grad._array))).reshape(self.base_geometry.shape)
+        first = min(0, int(seen.min(initial=0)))
+        flat = grad.new_zeros(1 + max(int(seen.max(initial=0)), int(own.max(initial=0))) - first)
+        summed = flat.put(new_tensor(as_positions(seen - first, grad._array)), grad.reshape(-1), True)
+        return summed.take(new_tensor(as_positions(own - first, grad._array))).reshape(self.base_geometry.shape)
+
+
+def _in_dtype(tensor: Any, dtype: Any) -> Any:
+    """A tensor in another dtype; complex to real keeps the real part."""
+    kind = tensor._array.dtype
+    if kind == dtype:
+        return tensor
+    return (tensor.real if kind.kind in "cW" and dtype.kind not in "cW" else tensor).to(from_numpy_dtype(dtype))
 
 
 def _view_edge_of_property(view: Tensor, info: ViewInfo) -> Edge | None:

@@ -77,7 +77,7 @@ FILES = {
     "special_incomplete_gamma": "igamma igammac",
     "special_polynomials": "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
     "statistics": "var std var_mean std_mean var_grad",
-    "strided": "geometry_of element_positions gather_strided overwrite_strided scatter_strided",
+    "strided": "geometry_of lie_apart element_positions gather_strided overwrite_strided scatter_strided",
     "triangular": "linalg_solve_triangular triangular_solve",
     "trigonometric": "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot deg2rad rad2deg",
     "windows": "pad_with check_windows window_view offset_slices add_windows window_counts",

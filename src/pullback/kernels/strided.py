@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import data_address, storage_of
+from pullback.backend.array_module import data_address, storage_of, storage_offset
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.kernels.positions import strided_positions
 from pullback.native import by_device
@@ -42,21 +42,40 @@ class Geometry:
             reach = stride * (size - 1) + reach
         return False
 
+    def lies_within(self, base: Geometry) -> bool:
+        """Whether no element lies outside of the bytes from the base's first element to its last."""
+        return 0 in self.shape or (self.offset >= 0 and self.span() <= base.span())
+
     def element_strides(self) -> tuple[int, ...]:
         return tuple(stride // self.dtype.itemsize for stride in self.strides)
+
+    def in_dtype(self, dtype: DType) -> Geometry:
+        """The same places, counted in elements, of another dtype."""
+        if dtype == self.dtype:
+            return self
+        steps = [step * dtype.itemsize for step in self.element_strides()]
+        return Geometry(self.shape, tuple(steps), self.offset // self.dtype.itemsize * dtype.itemsize, dtype)
 
     def public_dtype(self) -> dtype:
         return from_numpy_dtype(self.dtype)
 
 
 def geometry_of(array: Array, base: Array | None = None) -> Geometry:
-    """The geometry of `array` relative to `base` (itself by default); at its start, if it was given other memory since."""
+    """The geometry of `array` relative to `base`, itself by default.
+
+    Where either was given other memory since, the offset is the difference of the places in their storages.
+    """
     offset = 0
     if base is not None and array.size and base.size:
         offset = data_address(array) - data_address(base)
-        if not 0 <= offset < base.nbytes and data_address(storage_of(array)) != data_address(storage_of(base)):
-            offset = 0
+        if not 0 <= offset < base.nbytes and lie_apart(array, base):
+            offset = (storage_offset(array) - storage_offset(base)) * array.itemsize
     return Geometry(array.shape, array.strides, offset, array.dtype)
+
+
+def lie_apart(array: Array, base: Array) -> bool:
+    """Whether two arrays lie in different storages, as a view and its base do of which one was given other memory."""
+    return data_address(storage_of(array)) != data_address(storage_of(base))
 
 
 def _view_in(buffer: Array, geometry: Geometry) -> Array:
@@ -95,6 +114,8 @@ def overwrite_strided(grad: Array, base: Geometry, view: Geometry, part: Any | N
 @by_device
 def scatter_strided(grad: Any, base: Geometry, view: Geometry) -> Array:
     """The gradient of the base of which `grad` is the gradient of a view: elements seen twice are summed."""
+    if view.offset < 0:  # of a base that was given memory behind the view's
+        base, view = replace(base, offset=-view.offset), replace(view, offset=0)
     buffer = _buffer_with(base, view, None)
     if not view.overlaps():
         _view_in(buffer, view)[...] = grad
