@@ -16,8 +16,8 @@ _SHARE, _COSTLY_SHARE = 65536, 16384
 _ROW_MAJOR = ("masked_fill",)
 # Kernels whose Python text leaves a number to NumPy, which rounds it to the dtype of the array it meets.
 ROUNDS_NUMBERS = ("add", "sub", "rsub", "rsub_tensor", "remainder_scalar", "fmod_scalar", "hardshrink")
-# What PyTorch computes in 16 bits from step to step, as the kernels' text does, and not in float32.
-ROUNDS_STEPS = ("div_rounded", "floor_divide")
+# What is not the float32 result rounded to 16 bits: PyTorch rounds between steps, or the limits are those of 16 bits.
+DECLINES_HALVES = ("div_rounded", "floor_divide", "nan_to_num")
 
 
 def emit_elementwise(kernels: list[NativeKernel]) -> tuple[str, str]:
@@ -135,7 +135,7 @@ def _emit_table(kernel: NativeKernel, loops: _Loops) -> str:
     if len(kernel.variants) > 1:
         choose = f"choose_{kernel.name}"
         out += _emit_choice(kernel)
-    traits = ", ".join(str(int(kernel.name in names)) for names in (_ROW_MAJOR, ROUNDS_NUMBERS, ROUNDS_STEPS))
+    traits = ", ".join(str(int(kernel.name in names)) for names in (_ROW_MAJOR, ROUNDS_NUMBERS, DECLINES_HALVES))
     out.append(f"DESCRIBE({kernel.name}, {choose}, {traits})")
     return "\n".join(out) + "\n\n"
 

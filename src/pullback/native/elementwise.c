@@ -1089,7 +1089,7 @@ static int choose_nan_to_num(const Arguments *given)
         return 7;
     return -1;
 }
-DESCRIBE(nan_to_num, choose_nan_to_num, 0, 0, 0)
+DESCRIBE(nan_to_num, choose_nan_to_num, 0, 0, 1)
 
 /* kernels.complex_numbers.abs */
 static const Parameter parameters_of_abs[] = {

@@ -753,7 +753,7 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
     if (!variant)
         return DECLINE;
     if (UNLIKELY(has_16_bits(&call)))
-        return kernel->rounds_steps ? DECLINE : run_halves(&call, variant);
+        return kernel->declines_halves ? DECLINE : run_halves(&call, variant);
     npy_intp total = call.lead ? PyArray_SIZE(call.lead) : 1; /* NumPy's scalars alone make a 0-dim array */
     if (total <= SMALL) {
         PyObject *result = run_small(&call, variant, total);

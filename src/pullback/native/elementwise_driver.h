@@ -83,7 +83,7 @@ typedef struct {
     PyObject **names;                      /* room for the interned names of the parameters */
     int row_major;                         /* whether the result is, and not in the operands' order of dimensions */
     int rounds_numbers;                    /* whether numbers that meet floats of 16 bits are rounded to those first */
-    int rounds_steps;                      /* whether PyTorch rounds to 16 bits between: such calls are declined */
+    int declines_halves;                   /* whether the result is not that of float32, rounded to 16 bits */
 } Elementwise;
 
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
