@@ -259,11 +259,10 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 @declare(complex32=True, shows_memory=True, found="method")
 def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
-    recording = not process.changed or switches.records
-    check_in_place(input, "set", records=input._requires_grad and recording)
-    former = None
-    if recording and (input._requires_grad or getattr(source, "_requires_grad", False)):
-        former = alias_of(input)
+    follows = input._requires_grad or getattr(source, "_requires_grad", False)
+    records = follows and (not process.changed or switches.records)
+    check_in_place(input, "set", records=records)
+    former = alias_of(input) if records else None
     if source is None:
         memory = empty((0,), input._array.dtype)
     elif isinstance(source, Tensor) and size is None:

@@ -8,6 +8,7 @@ from typing import Any
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node, next_sequence_nr
+from pullback.kernels.broadcasting import sum_to
 from pullback.tensor.tensor import Tensor
 
 
@@ -19,17 +20,16 @@ class ZeroGradient(Node):
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0] is None:
             return (None,) * len(edges)
-        return tuple([_summed_to(grads[0] * 0, shape) for shape in self.shapes or [None] * len(edges)])
+        zeros = grads[0] * 0
+        return tuple([zeros if shape is None else sum_to(zeros, shape) for shape in self.shapes or [None] * len(edges)])
 
-    apply_differentiable = apply
-
-
-def _summed_to(zeros: Any, shape: Any) -> Any:
-    """Zeros in the shape that was broadcast."""
-    if shape is None or tuple(zeros.shape) == shape:
-        return zeros
-    lead = len(zeros.shape) - len(shape)
-    return zeros[(0,) * lead][tuple([slice(0, 1) if size == 1 else slice(None) for size in shape])]
+    def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        if grads[0] is None:
+            return (None,) * len(edges)
+        zeros = grads[0] * 0
+        return tuple(
+            [zeros if shape is None else zeros.sum_to_size(shape) for shape in self.shapes or [None] * len(edges)]
+        )
 
 
 _nodes: dict[str, type[ZeroGradient]] = {}

@@ -133,7 +133,8 @@ def pad_to(input: Array, shape: Shape) -> Array:
     if input.shape == shape:
         return input
     result: Array = np.zeros(shape, input.dtype)
-    result[tuple([slice(n) for n in input.shape])] = input
+    if input.size:  # nothing may have any number of dimensions
+        result[tuple([slice(n) for n in input.shape])] = input
     return result
 
 
@@ -186,7 +187,8 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
     result = row_major_copy(input)
     _check_index_dtype("index_add_", index, ("i4", "i8"))
     _check_source("index_add_", input, dim, index, source)
-    check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
+    if input.size or input.ndim < 2:  # PyTorch looks at no position where there are no slices to add to
+        check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     if input.dtype != source.dtype:
         raise RuntimeError(
             f"index_add_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) "
@@ -197,7 +199,8 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
         source = source * number_as(alpha, input.dtype)
     if input.ndim == 0:
         return result + source.sum(dtype=source.dtype)
-    add_at(result, (*[slice(None)] * dim, index.reshape(-1)), source)
+    if result.size:
+        add_at(result, (*[slice(None)] * dim, index.reshape(-1)), source)
     return result
 
 
@@ -233,14 +236,16 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
             f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({extent})"
         )
     try:
-        check_index(index, input.shape[dim] if input.ndim else 1, dim)
+        if source.size:
+            check_index(index, input.shape[dim] if input.ndim else 1, dim)
     except IndexError as error:
         raise IndexError(f"index_copy_(): {error}") from None
     result = row_major_copy(input)
     if input.ndim == 0:
         result[...] = source.reshape(-1)[-1]
         return result
-    result[(*[slice(None)] * dim, index.reshape(-1))] = source
+    if source.size:
+        result[(*[slice(None)] * dim, index.reshape(-1))] = source
     return result
 
 
@@ -263,6 +268,8 @@ def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Arr
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
+    if 0 in input.shape[:dim] + input.shape[dim + 1 :]:  # PyTorch looks at no position where slices are empty
+        return copy_in_order(input)
     check_index(index, input.shape[dim] if input.ndim else 1, dim, negative=True)
     result = copy_in_order(input)
     if input.ndim == 0:
