@@ -216,7 +216,8 @@ class _Writer:
 
     def _strided(self, node: Any) -> dict[str, Any]:
         base, view = node.base_geometry, node.view_geometry
-        if node.turned or base.dtype != view.dtype:
+        recorded = node.inner_dtype if isinstance(node, CopySlices) else node.base_dtype
+        if node.turned or not base.dtype == view.dtype == recorded:
             raise ValueError(f"{node.name()} of a view that changes the dtype, or is conjugated, cannot be saved")
         entry: dict[str, Any] = {"kind": "as_strided", "base": _geometry(base), "view": _geometry(view)}
         if isinstance(node, CopySlices):
@@ -412,11 +413,12 @@ class _Reader:
             return tensor.as_strided(size, strides, offset + tensor.storage_offset())
 
         if entry["kind"] == "as_strided":
-            node: Any = AsStridedBackward0(base, view, replay)
+            node: Any = AsStridedBackward0(base, view, replay, base.dtype)
         else:
             node = CopySlices.__new__(CopySlices)
             node.shape, node.dtype, node.base_geometry, node.view_geometry = base.shape, base.dtype, base, view
             node.turned, node.replay, node.needs_tensors = False, replay, False
+            node.inner_dtype, node.is_strided = view.dtype, True
             node.inner = self._node(entry["inner"], edges, index)
             node._place_saved_outputs()
         node.next_edges = edges
