@@ -292,7 +292,10 @@ def _killed(folder: Path, status: int, said: str) -> tuple[int, str]:
     where = re.search(r"PID (\d+) (?:RUNNING AT|on node)", said)
     note = folder / f"process{where[1]}" if where else folder / "none"
     number = int(killed[1] or killed[2]) if killed else max(-status, 0)
-    return number, f"rank {note.read_text()}" if note.exists() else "a rank"
+    if not note.exists():
+        return number, "a rank"
+    # By SIGKILL mpiexec ends the others as well, and may report one of these.
+    return number, f"rank {note.read_text()}" + (", or one that ended with it," if number == signal.SIGKILL else "")
 
 
 def main(arguments: Sequence[str]) -> int:
