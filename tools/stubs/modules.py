@@ -16,6 +16,7 @@ from typing import Any
 import pullback
 from pullback import functions
 from pullback.tensor.return_types import RETURN_TYPES
+from tools.codegen.generator import is_on_first_use
 from tools.stubs.signatures import has_schema, signatures
 
 SOURCE = Path(pullback.__file__).parent
@@ -86,7 +87,7 @@ def module_stub(name: str, prefix: str = "", *, by_schema: bool = False) -> str:
     texts: list[str] = []
     for public in _public_names(module):
         value = getattr(module, public)
-        known = _schema_name(prefix + public, value) if by_schema else None
+        known = _schema_name(prefix + public, value) if by_schema or _has_no_text(value) else None
         if known is not None:
             texts += signatures(known, public, value, method=False)
             continue
@@ -112,6 +113,13 @@ def public_name_stubs() -> dict[str, str]:
             module = ".".join(part for part in inner.parts if part != "__init__")
             made[f"{inner}.pyi"] = f"{HEADING}\nfrom pullback.pytorch.{module} import *\n"
     return made
+
+
+def _has_no_text(value: Any) -> bool:
+    """Whether a checkout has no text of a function that a checker could read. See Note [Families on first use]."""
+    module = getattr(inspect.unwrap(value), "__module__", None) if callable(value) else None
+    path = SOURCE / "derivatives" / f"{(module or '').removeprefix('pullback.generated.')}.py"
+    return path.exists() and is_on_first_use(path)
 
 
 def _schema_name(name: str, value: Any) -> str | None:

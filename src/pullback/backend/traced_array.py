@@ -117,9 +117,8 @@ class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the chec
             parts = index if type(index) is tuple else (index,)
             region = plain(self)[parts if any(p is Ellipsis for p in parts) else (*parts, ...)]
             recorder.write(region, value)
-        elif has_internal_overlap(
-            self
-        ):  # a whole array cannot be written back: which element wins depends on the order
+        elif has_internal_overlap(self):
+            # The array cannot be written back as a whole: which element wins depends on the order.
             recorder.stop("elements that share memory are written to")
             plain(self)[plain(index)] = plain(value)
         else:

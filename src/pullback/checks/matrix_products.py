@@ -7,7 +7,8 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks.dtypes import refuse_kinds
 from pullback.checks.factors import refuse_bools, refuse_other_dtype, refuse_other_dtypes, size_of_rows
-from pullback.typing import Array, Shape
+from pullback.checks.shapes import check_broadcastable
+from pullback.typing import Array
 
 
 def bmm(input: Array, mat2: Array) -> None:
@@ -55,7 +56,7 @@ def matmul_batched(input: Array, other: Array) -> None:
     refuse_other_dtype(input, other, batched=input.ndim > 2 and other.ndim > 2)
     refuse_bools(input, other, "bmm")
     if input.ndim > 2 and other.ndim > 2:
-        _refuse_batches(input.shape[:-2], other.shape[:-2])
+        check_broadcastable(other.shape[:-2], input.shape[:-2])
 
 
 def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:
@@ -69,17 +70,6 @@ def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:
         f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {input.shape[-1]}] but got: "
         f"[{batches}, {inner}]."
     )
-
-
-def _refuse_batches(first: Shape, second: Shape) -> None:
-    """Refuse batches that do not broadcast."""
-    for offset in range(1, min(len(first), len(second)) + 1):
-        a, b = first[-offset], second[-offset]
-        if a != b and 1 not in (a, b):
-            dim = max(len(first), len(second)) - offset
-            raise RuntimeError(
-                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
-            )
 
 
 def _folded(array: Array) -> str:

@@ -224,14 +224,12 @@ class Engine:
                     left = dependencies[following] - 1
                     grad = results[index]
                     new = 1 if fresh and fresh[index] else 0
-                    if new:
-                        pass
-                    elif owned[0] and grad is grads[0]:
+                    if not new and owned[0] and grad is grads[0]:
                         new = owned[0]  # handed on: as much owned as it was here, unless another edge gets it too
                         for other, result in enumerate(results):
                             if result is grad and other != index:
                                 new = 0
-                    elif type(following) is AccumulateGrad and _is_free_array(results, index):
+                    elif not new and type(following) is AccumulateGrad and _is_free_array(results, index):
                         new = 1
                     if streams is not None:
                         streams.send(node, following, grad)

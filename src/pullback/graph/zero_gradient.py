@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.edge import Edges
@@ -18,18 +18,16 @@ class ZeroGradient(Node):
     shapes: Sequence[Any] = ()
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if grads[0] is None:
-            return (None,) * len(edges)
-        zeros = grads[0] * 0
-        return tuple([zeros if shape is None else sum_to(zeros, shape) for shape in self.shapes or [None] * len(edges)])
+        return self._zeros(grads[0], edges, sum_to)
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if grads[0] is None:
+        return self._zeros(grads[0], edges, lambda zeros, shape: zeros.sum_to_size(shape))
+
+    def _zeros(self, grad: Any, edges: Edges, summed: Callable[[Any, Any], Any]) -> Sequence[Any]:
+        if grad is None:
             return (None,) * len(edges)
-        zeros = grads[0] * 0
-        return tuple(
-            [zeros if shape is None else zeros.sum_to_size(shape) for shape in self.shapes or [None] * len(edges)]
-        )
+        zeros = grad * 0
+        return tuple([zeros if shape is None else summed(zeros, shape) for shape in self.shapes or [None] * len(edges)])
 
 
 _nodes: dict[str, type[ZeroGradient]] = {}

@@ -6,24 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from pullback.checks.shapes import check_broadcastable
 from pullback.errors import LinAlgError
 from pullback.typing import Array, Shape
 
 
 def _broadcast_batches(A: Array, B: Array) -> Shape:
     """The common batch shape of two batches of matrices."""
-    try:
-        return np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    except ValueError:
-        first, second = A.shape[:-2], B.shape[:-2]
-        for offset in range(1, min(len(first), len(second)) + 1):
-            a, b = first[-offset], second[-offset]
-            if a != b and 1 not in (a, b):
-                dim = max(len(first), len(second)) - offset
-                raise RuntimeError(
-                    f"The size of tensor a ({b}) must match the size of tensor b ({a}) at non-singleton dimension {dim}"
-                ) from None
-        raise
+    check_broadcastable(A.shape[:-2], B.shape[:-2])
+    return np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
 
 
 def _raise_for_info(function: str, info: Array, message: str) -> None:

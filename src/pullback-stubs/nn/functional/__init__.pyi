@@ -50,9 +50,9 @@ from pullback.nn.functional.pooling import lp_pool1d as lp_pool1d, lp_pool2d as 
 from pullback.nn.functional.pooling_to_size import adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d, adaptive_max_pool1d as adaptive_max_pool1d, adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices, adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices, adaptive_max_pool3d as adaptive_max_pool3d, adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices, fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices, fractional_max_pool3d as fractional_max_pool3d, fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices, max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from pullback.nn.functional.sampling import gumbel_softmax as gumbel_softmax
 
-channel_shuffle: Callable[..., Any]
-pixel_shuffle: Callable[..., Any]
-pixel_unshuffle: Callable[..., Any]
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...
 relu = _relu
 sigmoid = _sigmoid
 tanh = _tanh

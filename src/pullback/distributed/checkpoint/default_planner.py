@@ -54,6 +54,12 @@ def box_of(value: Any) -> ChunkStorageMetadata:
     return ChunkStorageMetadata(Size([start] + [0] * (len(value.shape) - 1)), Size([rows, *value.shape[1:]]))
 
 
+def _taken_apart(state_dict: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
+    """The values of a nested state by name, and where in it they stand."""
+    entries = flatten(state_dict)
+    return {name: value for name, (_, value) in entries.items()}, {name: path for name, (path, _) in entries.items()}
+
+
 class DefaultSavePlanner(SavePlanner):
     """States are taken apart, and what several ranks hold is written once, by the one with least to write so far.
 
@@ -82,12 +88,7 @@ class DefaultSavePlanner(SavePlanner):
         self, state_dict: dict[str, Any], storage_meta: StorageMeta | None = None, is_coordinator: bool = False
     ) -> None:
         """Take the state apart."""
-        self.mappings = {}
-        if self.flatten_state_dict:
-            entries = flatten(state_dict)
-            state_dict = {name: value for name, (_, value) in entries.items()}
-            self.mappings = {name: path for name, (path, _) in entries.items()}
-        self.state_dict = state_dict
+        self.state_dict, self.mappings = _taken_apart(state_dict) if self.flatten_state_dict else (state_dict, {})
         self.is_coordinator = is_coordinator
 
     def create_local_plan(self) -> SavePlan:
@@ -228,12 +229,7 @@ class DefaultLoadPlanner(LoadPlanner):
     ) -> None:
         """Take the state apart."""
         self.original_state_dict = state_dict
-        self.mappings = {}
-        if self.flatten_state_dict:
-            entries = flatten(state_dict)
-            state_dict = {name: value for name, (_, value) in entries.items()}
-            self.mappings = {name: path for name, (path, _) in entries.items()}
-        self.state_dict = state_dict
+        self.state_dict, self.mappings = _taken_apart(state_dict) if self.flatten_state_dict else (state_dict, {})
         self.metadata = metadata
         self.is_coordinator = is_coordinator
 
