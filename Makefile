@@ -8,6 +8,7 @@ COMPILED := .venv-compiled
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
 TYPED := src tools tests benchmarks
+PIP = $$($(BIN)/python -c 'import pip; print("$(BIN)/python -m pip")' 2>/dev/null || echo "$(PYTHON) -m pip --python $(BIN)/python")
 CHECK_VERSION = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
   { echo "pullback needs Python 3.11 or newer; give one with: make PYTHON=python3.12"; exit 1; }
 
@@ -15,7 +16,7 @@ CHECK_VERSION = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 
 
 # Trains a small network on the data in examples/data and writes pictures to demo_output/. Nothing is compiled for it; the
 # kernels that `make test` compiles are used where they are.
-demo: $(if $(wildcard $(VENV)/.developed),,$(VENV)/.numpy)
+demo: $(VENV)/.numpy
 	@PYTHONPATH=src $(BIN)/python examples/demo.py
 
 test: $(VENV)/.developed
@@ -156,26 +157,26 @@ memory: $(VENV)/.conformance
 .PHONY: coverage wheel-pure sdist docs faults fuzz-files fuzz-compile compiled-examples sanitize
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	PULLBACK_COMPILE=0 $(PIP) install --quiet --no-build-isolation --editable '.[docs]'
 	$(BIN)/python -m mkdocs build --strict
 
 # Which statements the tests run; takes twice the time of the tests.
 coverage: $(VENV)/.developed
-	$(BIN)/python -m pip install --quiet 'coverage>=7'
+	$(PIP) install --quiet 'coverage>=7'
 	$(BIN)/python -m coverage run -m pytest -q
 	$(BIN)/python -m coverage report --skip-covered --sort=cover | tail -40
 
 # What a release consists of besides the wheels that cibuildwheel makes: the pure wheel and the source archive, in dist/.
-wheel-pure: $(VENV)/.created
-	PULLBACK_COMPILE=0 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+wheel-pure: $(VENV)/.numpy
+	PULLBACK_COMPILE=0 $(PIP) wheel --quiet --no-deps --wheel-dir dist .
 
 # A page that trains a network in the browser, in build/browser; PYODIDE=FOLDER copies the runtime into it.
 .PHONY: browser
 browser: wheel-pure
 	$(BIN)/python -m tools.browser_page build/browser dist/pullback-*-py3-none-any.whl $(PYODIDE)
 
-sdist: $(VENV)/.created
-	$(BIN)/python -m pip install --quiet build
+sdist: $(VENV)/.numpy
+	$(PIP) install --quiet build
 	$(BIN)/python -m build --sdist --outdir dist .
 
 size: $(VENV)/.developed
@@ -186,13 +187,8 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps: each says that the environment holds what its name says, so that a second run starts at once.
-$(VENV)/.created:
-	@$(CHECK_VERSION)
-	@echo "Making the environment $(VENV) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@touch $@
-
-# All that the demo needs, by the pip of PYTHON where it has one: to make one for the environment takes longer than the rest.
+# All that the demo needs, by the pip of PYTHON where it has one (PIP above): to make one for the environment takes longer
+# than the rest.
 $(VENV)/.numpy:
 	@$(CHECK_VERSION)
 	@echo "Making the environment $(VENV) with NumPy, the one thing that pullback needs ..."
@@ -206,16 +202,21 @@ $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/na
 	$(COMPILED)/bin/python -m pip install --quiet '.[dev]'
 	touch $@
 
-$(VENV)/.developed: $(VENV)/.created pyproject.toml setup.py $(NATIVE)
-	@echo "Installing the tools of development and compiling the kernels for this machine, some $(words $(NATIVE)) files ..."
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
-	touch $@
+# The kernels are compiled in little time, for tests, and those files alone that changed. `PULLBACK_COMPILE=kernels make ...`
+# compiles them for speed.
+$(VENV)/.developed: $(VENV)/.numpy pyproject.toml setup.py $(NATIVE)
+	@echo "Installing the tools of development ..."
+	@$(PIP) install --quiet --no-compile 'setuptools>=77'
+	@PULLBACK_COMPILE=0 $(PIP) install --quiet --no-compile --no-build-isolation --editable '.[dev]'
+	@echo "Compiling the kernels for this machine ..."
+	@PULLBACK_COMPILE=$${PULLBACK_COMPILE:-quick} $(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
 
 # A second type checker, which the tests of the stubs use where it is installed.
 $(VENV)/.typed: $(VENV)/.developed
-	$(BIN)/python -m pip install --quiet --editable '.[types]'
+	PULLBACK_COMPILE=0 $(PIP) install --quiet --no-build-isolation --editable '.[types]'
 	touch $@
 
 $(VENV)/.conformance: $(VENV)/.developed
-	$(BIN)/python -m pip install --quiet --editable '.[conformance]'
+	PULLBACK_COMPILE=0 $(PIP) install --quiet --no-build-isolation --editable '.[conformance]'
 	touch $@

@@ -2,8 +2,9 @@
 
 Everything else about the package is in pyproject.toml. PULLBACK_COMPILE says how much: "all" (the default), "kernels"
 (as an editable install always does, so that Python sources can be changed; it compiles for this machine alone, in a
-third of the time) or "0" for a pure wheel. Where the compiler is missing or fails, a note is printed and the package is
-pure Python: the same source, slower.
+third of the time), "quick" (the same in half of that time, for tests: `show_config` tells that these kernels are slower)
+or "0" for a pure wheel. Where the compiler is missing or fails, a note is printed and the package is pure Python: the
+same source, slower. `pip install -v .` shows the progress.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from setuptools import Extension, setup
@@ -29,6 +31,8 @@ SOURCES_ONLY = frozenset(("editable_wheel", "develop", "dist_info", "egg_info", 
 """Commands that leave the Python sources to be run. (`editable_mode` is set too late: metadata are made before.)"""
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden"]
 """With -O2 tiles are not kept in registers: matrix products reach 40 GFLOP/s instead of 105 on one core."""
+QUICK = ["-O1", "-fexpensive-optimizations", "-DQUICK_BUILD", *FLAGS[1:]]
+"""Compile in half of the time. The second makes one rounding of a product and a sum, which -O1 alone leaves as two."""
 LINK_FLAGS = ["-Wl,-s"] if sys.platform == "linux" else []
 """Names of inner functions are left out of the libraries, which are smaller by a tenth."""
 SANITIZED = ["-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", *FLAGS[2:]]
@@ -82,12 +86,19 @@ class OptionalBuild(build_ext):
         """Compile the files of one extension, and several extensions, side by side; those alone that changed."""
         compile_files = self.compiler.compile
         self.build_temp = os.path.join(self.build_temp, _digest_of_flags(self.extensions))
+        self.force = self.compiler.force = (
+            True  # link anew: a library that is there may have been built with other flags
+        )
+        progress = Progress(sum(len(extension.sources) for extension in self.extensions))
 
         def compile_in_parallel(sources: list[str], *arguments: Any, **options: Any) -> list[str]:
             def compile_one(source: str) -> list[str]:
                 made = self.compiler.object_filenames([source], output_dir=options.get("output_dir") or "")
                 needed = [source, *(options.get("depends") or ())]
-                return made if not newer_group(needed, made[0]) else compile_files([source], *arguments, **options)
+                if newer_group(needed, made[0]):
+                    compile_files([source], *arguments, **options)
+                progress.advance()
+                return made
 
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 return [file for files in pool.map(compile_one, sources) for file in files]
@@ -95,6 +106,21 @@ class OptionalBuild(build_ext):
         self.compiler.compile = compile_in_parallel
         self.parallel = os.cpu_count() if len(self.extensions) > 1 else None
         super().build_extensions()
+
+
+class Progress:
+    """A line for every tenth of the files that are compiled."""
+
+    def __init__(self, files: int) -> None:
+        self.files = files
+        self.done = 0
+        self.lock = Lock()
+
+    def advance(self) -> None:
+        with self.lock:
+            self.done += 1
+            if self.done * 10 // self.files > (self.done - 1) * 10 // self.files:
+                print(f"pullback: {self.done} of {self.files} files compiled", file=sys.stderr, flush=True)
 
 
 def _digest_of_flags(extensions: list[Any]) -> str:
@@ -130,7 +156,9 @@ def _kernels() -> list[Any]:
         print("pullback: NumPy's headers are missing, installing pure Python", file=sys.stderr)
         return []
     sanitized = os.environ.get("PULLBACK_SANITIZE") == "1"
-    flags = [*FLAGS, "-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else FLAGS
+    flags = QUICK if COMPILE == "quick" else FLAGS
+    if platform.machine() in ("x86_64", "AMD64"):
+        flags = [*flags, "-mprefer-vector-width=512"]
     if sanitized:
         flags = SANITIZED
     if (sanitized or {*SOURCES_ONLY, "--inplace"}.intersection(sys.argv)) and (target := _own_target()):

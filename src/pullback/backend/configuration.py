@@ -8,7 +8,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from pullback.backend.blas import describe_arrays, describe_blas
-from pullback.native import compiled_kernels, get_num_threads
+from pullback.native import compiled_kernels, get_num_threads, quickly_compiled
 from pullback.version import __version__
 
 __all__ = ["compiled_modules", "describe_config", "show_config"]
@@ -44,7 +44,7 @@ def describe_config() -> str:
         [
             f"pullback {__version__} on Python {platform.python_version()}",
             f"  compiled: {', '.join(compiled) or 'nothing (pure Python)'}",
-            f"  kernels:  {f'{len(kernels)} in C' if kernels else 'of NumPy'}",
+            f"  kernels:  {describe_kernels(kernels)}",
             f"  arrays:   {describe_arrays()}",
             f"  BLAS:     {describe_blas()}",
             f"  threads:  {get_num_threads()}",
@@ -52,6 +52,14 @@ def describe_config() -> str:
     )
     missing = _could_be_faster(compiled, kernels)
     return f"{lines}\n  faster:   {missing}" if missing else lines
+
+
+def describe_kernels(kernels: list[str]) -> str:
+    """Which kernels compute: so many in C, compiled for speed or quickly, or those of NumPy."""
+    if not kernels:
+        return "of NumPy"
+    how = ", compiled in little time for tests: slower than installed ones" if quickly_compiled() else ""
+    return f"{len(kernels)} in C{how}"
 
 
 def _could_be_faster(compiled: list[str], kernels: list[str]) -> str:

@@ -131,6 +131,11 @@ def compiled_kernels() -> list[str]:
     return sorted(extension.names()) if extension is not None else []
 
 
+def quickly_compiled() -> bool:
+    """Whether the kernels were compiled in little time, for tests: they are slower than those of `pip install .`"""
+    return hasattr(extension, "quick_build")
+
+
 class _Threads:
     count = 1
 

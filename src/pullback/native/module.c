@@ -393,5 +393,9 @@ PyMODINIT_FUNC PyInit_kernels(void)
     if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods) ||
                    PyModule_AddFunctions(module, pass_methods) || PyModule_AddFunctions(module, tensor_methods)))
         Py_CLEAR(module);
+#if defined(QUICK_BUILD) /* for tests, in less time: setup.py */
+    if (module && PyModule_AddIntConstant(module, "quick_build", 1))
+        Py_CLEAR(module);
+#endif
     return module;
 }
