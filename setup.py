@@ -31,7 +31,7 @@ SOURCES_ONLY = frozenset(("editable_wheel", "develop", "dist_info", "egg_info", 
 """Commands that leave the Python sources to be run. (`editable_mode` is set too late: metadata are made before.)"""
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden"]
 """With -O2 tiles are not kept in registers: matrix products reach 40 GFLOP/s instead of 105 on one core."""
-QUICK = ["-O1", "-fexpensive-optimizations", "-DQUICK_BUILD", *FLAGS[1:]]
+QUICK = ["-O1", "-fexpensive-optimizations", "-DQUICK_BUILD", "-Wno-maybe-uninitialized", *FLAGS[1:]]
 """Compile in half of the time. The second makes one rounding of a product and a sum, which -O1 alone leaves as two."""
 LINK_FLAGS = ["-Wl,-s"] if sys.platform == "linux" else []
 """Names of inner functions are left out of the libraries, which are smaller by a tenth."""
