@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import pullback
-from pullback.backend.configuration import describe_config
+from pullback.backend.configuration import describe_config, describe_kernels
 from pullback.tensor import tensor_base
 
 
@@ -31,3 +31,9 @@ def test_show_config_prints(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_slow_installation_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_NATIVE", "0")
     assert describe_config().splitlines()[-1].startswith("  faster:   PULLBACK_NATIVE=0 turns the compiled kernels off")
+
+
+def test_kernels_that_were_compiled_in_little_time_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pullback.backend.configuration.quickly_compiled", lambda: True)
+    assert describe_kernels(["add", "mul"]) == "2 in C, compiled in little time for tests: slower than installed ones"
+    assert describe_kernels([]) == "of NumPy"
