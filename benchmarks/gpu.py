@@ -1,4 +1,4 @@
-"""The GPU: pullback, PyTorch, torch.compile and jax on the same workloads, each library in a process of its own.
+"""The GPU: pullback, eager and compiled, PyTorch, torch.compile and jax on the same workloads, each in a process of its own.
 
 Run on a machine with a GPU: `python -m benchmarks.gpu [--json FILE] [--only NAME]`. Times are milliseconds, the least
 of several rounds, with the device waited for at both ends of a round.
@@ -23,10 +23,10 @@ def chain(torch: Any, size: int = 1 << 26) -> Step:
     x = torch.randn(size, device="cuda").requires_grad_()
 
     def step() -> None:
+        x.grad = None
         y = (x * 0.5 + 0.1).tanh() * (x * 2).sigmoid()
         y = (y * y + x).exp()
         y.sum().backward()
-        x.grad = None
 
     return step
 
@@ -37,11 +37,11 @@ def small(torch: Any) -> Step:
     x = torch.ones(8, device="cuda", requires_grad=True)
 
     def step() -> None:
+        x.grad = None
         h = x
         for _ in range(200):
             h = h * a + b
         h.sum().backward()
-        x.grad = None
 
     return step
 
@@ -71,8 +71,8 @@ def softmax(torch: Any) -> Step:
     g = torch.randn(16384, 1024, device="cuda")
 
     def step() -> None:
-        torch.softmax(x, -1).backward(g)
         x.grad = None
+        torch.softmax(x, -1).backward(g)
 
     return step
 
@@ -83,8 +83,8 @@ def layer_norm(torch: Any) -> Step:
     g = torch.randn(16384, 768, device="cuda")
 
     def step() -> None:
-        norm(x).backward(g)
         x.grad = norm.weight.grad = norm.bias.grad = None
+        norm(x).backward(g)
 
     return step
 
@@ -94,8 +94,8 @@ def cross_entropy(torch: Any) -> Step:
     t = torch.randint(0, 50257, (8192,), device="cuda")
 
     def step() -> None:
-        torch.nn.functional.cross_entropy(x, t).backward()
         x.grad = None
+        torch.nn.functional.cross_entropy(x, t).backward()
 
     return step
 
@@ -177,8 +177,8 @@ def lstm(torch: Any) -> Step:
     x = torch.randn(32, 64, 256, device="cuda")
 
     def step() -> None:
-        net(x)[0].sum().backward()
         net.zero_grad()
+        net(x)[0].sum().backward()
 
     return step
 
@@ -205,16 +205,16 @@ WORKLOADS: dict[str, tuple[Callable[[Any], Step], int]] = {
 
 def measure(library: str, only: str | None) -> None:
     """Print the times of one library as JSON lines."""
-    torch = import_module("pullback" if library == "pullback" else "torch")
+    torch = import_module("pullback" if library.startswith("pullback") else "torch")
     torch.manual_seed(0)
     for name, (make, count) in WORKLOADS.items():
         if only and only not in name:
             continue
         try:
             step = make(torch)
-            if library == "compile":
+            if library.endswith("compile"):
                 step = torch.compile(step)
-            for _ in range(3):
+            for _ in range(8 if library.endswith("compile") else 3):
                 step()
             torch.cuda.synchronize()
             stream = torch.cuda.current_stream()
@@ -294,7 +294,7 @@ def main() -> None:
     parser.add_argument("--only")
     parser.add_argument("--json")
     parser.add_argument("--library")
-    parser.add_argument("--libraries", default="pullback,torch,compile,jax")
+    parser.add_argument("--libraries", default="pullback,pullback-compile,torch,compile,jax")
     options = parser.parse_args()
     if options.library:
         if options.library == "jax":

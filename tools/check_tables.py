@@ -34,9 +34,9 @@ _NUMPY, _OPERATORS, _REDUCE = "NumPy's functions and methods", "Python's operato
 _BUILTIN = "Python's functions"
 VOCABULARIES: dict[str, str] = {
     "backend/array_summary.py summarise": "the columns of a summary",
-    "backend/device_array.py _COMPARISONS": _OPERATORS,
-    "backend/device_array.py _METHODS": _NUMPY,
-    "backend/device_array.py _OPERATORS": _OPERATORS,
+    "backend/device_array.py COMPARISONS": _OPERATORS,
+    "backend/device_array.py METHODS": _NUMPY,
+    "backend/device_array.py OPERATORS": _OPERATORS,
     "backend/traced_array.py": _NUMPY,
     "backend/traced_array.py _READINGS": _NUMPY,
     "compiling/lowered/casts.py": _OPERATORS,

@@ -15,6 +15,7 @@ import numpy as np
 from pullback.backend.array_module import contiguous_strides, storage_of
 from pullback.backend.device import device
 from pullback.backend.device_array import DeviceArray
+from pullback.devices.graph_runner import GraphRunner
 from pullback.devices.library import Library
 from pullback.devices.table import register
 
@@ -25,6 +26,36 @@ class FakeArray(DeviceArray):
 
 class HostRead(AssertionError):
     """Something read a value of the device where it must not."""
+
+
+class Captured:
+    """A run that is repeated: what it gives is always in the same memory. Nothing has run when it is made."""
+
+    nodes = 1
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+        library.writes = []
+        try:
+            self.results = run()
+        finally:
+            for raw, before in reversed(library.writes):
+                raw[...] = before
+            library.writes = None
+
+    def launch(self) -> None:
+        library.graph_launches += 1
+        for kept, made in zip(self.results, self._run(), strict=True):
+            if isinstance(kept, FakeArray) and kept is not made:
+                kept.raw[...] = made.raw
+
+
+class Lent:
+    """Memory that lives elsewhere, for NumPy: an array made of it holds the loan."""
+
+    def __init__(self, raw: Any, loan: Any) -> None:
+        self.__array_interface__ = raw.__array_interface__
+        self.raw, self.loan = raw, loan
 
 
 class FakeLibrary(Library):
@@ -38,6 +69,10 @@ class FakeLibrary(Library):
         self.reads: list[str] = []
         """What was read on the host, in order."""
         self.is_strict = False
+        self.graph_launches = self.stream = 0
+        """How often a graph was launched, and which stream is the current one."""
+        self.writes: list[Any] | None = None
+        """What was written to while launches are taken down, with what was there before."""
         self.watch: Any = None
         """Who is told which arrays work reads and makes, where order is checked (fake_streams.py)."""
 
@@ -54,6 +89,8 @@ class FakeLibrary(Library):
         return found
 
     def put(self, raw: Any, index: Any, value: Any) -> None:
+        if self.writes is not None:
+            self.writes.append((raw, raw.copy()))
         super().put(raw, index, value)
         if self.watch is not None:
             self.watch.work(value, raw, writes=True)
@@ -65,11 +102,13 @@ class FakeLibrary(Library):
         return np.array(array, copy=True, order="K")
 
     def download(self, raw: Any) -> Any:
+        if self.writes is not None:
+            raise HostRead("values are copied to the host while launches are taken down")
         return np.array(raw, copy=True, order="K")
 
     def read(self, raw: Any, why: str) -> Any:
         self.reads.append(why)
-        if self.is_strict:
+        if self.is_strict or self.writes is not None:
             raise HostRead(f"a value of the device is read on the host: {why}")
         if why not in ("item", "tolist") and raw.size != 1:
             raise ValueError("The truth value of an array with more than one element is ambiguous")
@@ -91,6 +130,28 @@ class FakeLibrary(Library):
         if strides is None:
             strides = tuple(step * dtype.itemsize for step in contiguous_strides(shape))
         return as_strided(place, shape, strides)
+
+    # Graphs: what was taken down runs again, on the same arrays. See Note [Replayed graphs].
+
+    def program_runner(self, program: Any, runner: Any) -> Any:
+        return GraphRunner(self, program, runner)
+
+    def capture(self, run: Any) -> Captured:
+        return Captured(run)
+
+    def current_stream(self) -> int:
+        return self.stream
+
+    def room_for(self, raw: Any) -> Any:
+        low, high = self.bounds(raw)
+        memory = np.empty(high - low, np.uint8)
+        return np.ndarray(raw.shape, raw.dtype, memory, self.address(raw) - low, raw.strides)
+
+    def copy_memory(self, target: Any, source: Any) -> None:
+        target[...] = source
+
+    def lent(self, raw: Any, loan: Any) -> Any:
+        return np.asarray(Lent(raw, loan))
 
     @contextmanager
     def strict(self) -> Iterator[None]:

@@ -235,28 +235,29 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
-_OPERATORS = {
+OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
     "mod": "remainder", "pow": "power", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or",
     "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
 }  # fmt: skip
-_COMPARISONS = {
+COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
 }  # fmt: skip
-_METHODS = (
+UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+METHODS = (
     "all any argmax argmin argpartition argsort astype clip conj conjugate copy cumprod cumsum diagonal dot fill flatten "
     "max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take "
     "trace transpose var view"
 )
 
-for _operator, _ufunc in _OPERATORS.items():
+for _operator, _ufunc in OPERATORS.items():
     setattr(DeviceArray, f"__{_operator}__", _binary(_ufunc))
     setattr(DeviceArray, f"__r{_operator}__", _reflected(_ufunc))
     setattr(DeviceArray, f"__i{_operator}__", _in_place(_ufunc))
-for _operator, _ufunc in _COMPARISONS.items():
+for _operator, _ufunc in COMPARISONS.items():
     setattr(DeviceArray, f"__{_operator}__", _binary(_ufunc))
-for _operator, _ufunc in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
+for _operator, _ufunc in UNARY.items():
     setattr(DeviceArray, f"__{_operator}__", _unary(_ufunc))
-for _name in _METHODS.split():
+for _name in METHODS.split():
     setattr(DeviceArray, _name, _method(_name))
 DeviceArray.__hash__ = None  # type: ignore[assignment]  # as NumPy's

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import has_internal_overlap
+from pullback.backend.device_array import DeviceArray
 from pullback.typing import Array
 
 
@@ -125,26 +126,14 @@ class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the chec
             recorder.write(self, recorder.run("numpy.setitem", with_items, (self, index, value), {}))
 
     def item(self, *args: Any) -> Any:
-        recorder = recorder_of(self)
-        value = np.ndarray.item(plain(self), *args)
-        if recorder is None:
-            return value
-        how = _how_item_is_called()
-        if type(value) is not float or args or how != _READINGS["item"]:
-            recorder.stop(f"the value of a tensor {how}")
-            return value
-        made = ReadNumber(value)
-        made._recorder = recorder
-        recorder.give_number(self, made)
-        return made
+        return read_item(self, np.ndarray.item(plain(self), *args), is_whole=not args)
 
     def fill(self, value: Any) -> None:
         self[...] = value
 
     def __iter__(self) -> Any:
         if self.ndim == 1:
-            _look(self, "is iterated over")
-            return iter(plain(self))
+            return iter(looked_at(self, "is iterated over"))
         return iter([self[place] for place in range(len(self))])
 
     @property
@@ -172,6 +161,8 @@ class TracedArray(np.ndarray):  # type: ignore[misc]  # NumPy is Any to the chec
         return self.swapaxes(-1, -2)
 
 
+TRACED: set[type] = {TracedArray}
+"""The classes of traced arrays: those of devices come in when they are first used."""
 _ABOUT_GEOMETRY = {
     np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size, np.result_type, np.can_cast, np.iscomplexobj,
     np.isrealobj, np.lib.array_utils.byte_bounds, np.min_scalar_type,
@@ -188,11 +179,20 @@ def plain(value: Any) -> Any:
         return kind([plain(part) for part in value])
     if kind is dict:
         return {key: plain(part) for key, part in value.items()}
-    return value
+    return value.inner if kind in TRACED else value
+
+
+def is_traced(array: object) -> bool:
+    """Whether an array tells a recorder what is done to it."""
+    return type(array) in TRACED
 
 
 def traced(array: Array, recorder: Any, known: Any = None) -> Array:
     """A view of an array that tells `recorder` what is done to it."""
+    if isinstance(array, DeviceArray):
+        from pullback.backend.traced_device_array import traced_kind  # lazy: it stands on this module
+
+        return traced_kind(type(array))(array, recorder, known)
     made = np.ndarray.view(array, TracedArray)
     made._recorder = recorder
     if known is not None:
@@ -203,7 +203,7 @@ def traced(array: Array, recorder: Any, known: Any = None) -> Array:
 def recorder_of(*given: Any) -> Any:
     """The open recorder of this thread among the arrays in arguments; None if there is none."""
     for value in given:
-        if type(value) is TracedArray:
+        if type(value) in TRACED:
             if value._recorder is not None and value._recorder.is_open():
                 return value._recorder
         elif isinstance(value, (tuple, list)):
@@ -245,16 +245,33 @@ def _part(array: Array, part: Array) -> Array:
     return part if recorder is None else recorder.see(part)
 
 
-def _look(array: Array, how: str) -> None:
+def looked_at(array: Any, how: str) -> Any:
+    """The plain array, of which Python learns a value."""
     recorder = recorder_of(array)
     if recorder is not None:
         recorder.stop(f"the value of a tensor {how}")
+    return plain(array)
+
+
+def read_item(array: Any, value: Any, *, is_whole: bool = True) -> Any:
+    """The one value of an array, for `.item()`: a float that tells whether it is used before it is returned."""
+    recorder = recorder_of(array)
+    if recorder is None:
+        return value
+    how = _how_item_is_called()
+    if type(value) is not float or not is_whole or how != _READINGS["item"]:
+        recorder.stop(f"the value of a tensor {how}")
+        return value
+    made = ReadNumber(value)
+    made._recorder = recorder
+    recorder.give_number(array, made)
+    return made
 
 
 def _how_item_is_called() -> str:
     """What Python wants of a number: Tensor's own methods ask for it by `item()`."""
     frame: Any = sys._getframe(1)
-    for _ in range(8):
+    for _ in range(9):
         if frame is None:
             break
         name = f"__{frame.f_code.co_name.strip('_')}__"
@@ -283,8 +300,7 @@ def _reading(name: str, how: str) -> Callable[..., Any]:
     original = getattr(np.ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _look(self, how)
-        return original(plain(self), *args, **kwargs)
+        return original(looked_at(self, how), *args, **kwargs)
 
     method.__name__ = name
     return method

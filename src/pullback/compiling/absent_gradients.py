@@ -64,5 +64,5 @@ def _other_summand(call: Call, gone: dict[Any, Any]) -> Any:
 
 
 def _zeros(value: Value) -> Value:
-    array = laid_out(0, value.shape, value.strides, value.dtype)
+    array = laid_out(0, value.shape, value.strides, value.dtype, value.place)
     return Value(value.shape, value.dtype, value.strides, array)

@@ -9,10 +9,12 @@ keep all of eager's speed, since kernels are compiled already.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pullback.backend.device import find_library
 from pullback.compiling.library import find_compiler
 from pullback.compiling.partition import split
 from pullback.compiling.plan import BuiltRunner, build_plan
@@ -34,10 +36,20 @@ class _Told:
 
 def build(program: Program) -> Runner:
     """The fastest runner of a program on this machine; `describe()` says what it does, for `explain`."""
+    place = device_of_program(program)
+    if place is not None:
+        runner: Runner = find_library(place.type).program_runner(program, CallsRunner(program))
+        return runner
     if find_compiler() is None:
         _tell_of_no_compiler()
         return CallsRunner(program)
     return BuiltRunner(program, lambda: build_plan(program), CallsRunner(program), patience=PATIENCE)
+
+
+def device_of_program(program: Program) -> Any:
+    """The device that a program computes on; None for the CPU."""
+    values = itertools.chain(program.inputs, program.outputs, *[call.results for call in program.calls])
+    return next((value.place for value in values if isinstance(value, Value) and value.place is not None), None)
 
 
 def build_exactly(program: Program) -> Runner:

@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from pullback.backend.array_module import data_address, element_strides, ndarray, storage_of
+from pullback.backend.array_module import data_address, element_strides, is_array, ndarray
 from pullback.backend.device import device
+from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import dtype
 from pullback.backend.mirror import mirrors
-from pullback.backend.random import default_generator
-from pullback.backend.traced_array import ReadNumber, TracedArray, plain
+from pullback.backend.traced_array import ReadNumber, is_traced, plain
 from pullback.compiling.effects import watching_calls
 from pullback.compiling.kernel_names import following_sizes, recording_kernels, stopping_at_methods, watching_streams
-from pullback.compiling.memory import laid_out
+from pullback.compiling.memory import laid_out, storage_key
 from pullback.compiling.nodes import CompiledFunctionInput
 from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.numbers import Condition, Sizes, TracedInt, TracedNumber, plain_number
 from pullback.compiling.optimizer_updates import recording_updates
 from pullback.compiling.program import Call, JointProgram, Number, Program, Value, values_in
+from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.compiling.recorder import Recorder, Stop
 from pullback.compiling.structure import flatten, unflatten
 from pullback.compiling.surroundings import Surroundings
@@ -174,7 +175,7 @@ class Capture:
     def release_traced(self) -> None:
         """Give tensors that outlive the recording plain arrays."""
         for holder in self.holders:
-            if type(holder._array) is TracedArray:
+            if is_traced(holder._array):
                 holder._array = plain(holder._array)
         self.holders = []
 
@@ -223,7 +224,7 @@ def capture(
         capturing.follows_sizes = with_sizes
         capturing.recorder.spots = [] if with_spots else None
         made = capturing.run()
-        made.holders = [tensor for tensor in new_tensors.all() if type(tensor._array) is TracedArray]
+        made.holders = [tensor for tensor in new_tensors.all() if is_traced(tensor._array)]
         return made
     finally:
         if collects:
@@ -263,7 +264,7 @@ class _Capturing:
 
     def run(self) -> Capture:
         made, recorder = self.made, self.recorder
-        made.state = default_generator.get_state()
+        made.state = random_states()
         try:
             with self._inputs_traced(), recording_kernels(recorder), watching_streams():
                 with ExitStack() as stack:
@@ -330,7 +331,7 @@ class _Capturing:
         finally:
             for given in made.inputs:
                 if given.tensor._array is not given.before:
-                    if type(given.tensor._array) is not TracedArray or not _is_same(given.tensor._array, given.before):
+                    if not is_traced(given.tensor._array) or not _is_same(given.tensor._array, given.before):
                         self.recorder.stop("a tensor gets other memory (.data = ..., set_(), resize_())")
                         given.tensor._array = plain(given.tensor._array)
                     else:
@@ -366,7 +367,7 @@ class _Capturing:
 
     def _check_input(self, tensor: Any) -> None:
         extra = tensor._extra
-        if type(tensor._array) is not ndarray or not type(tensor).__module__.startswith("pullback"):
+        if not _is_recordable(tensor._array) or not type(tensor).__module__.startswith("pullback"):
             self.recorder.stop(f"{type(tensor).__name__} is not a plain tensor")
         elif extra is not None and (extra.tangents or extra.mirror is not None):
             self.recorder.stop("a tensor carries a tangent, or shows another one's memory conjugated")
@@ -415,7 +416,7 @@ class _Capturing:
                     self.recorder.stop(
                         f"the result holds an object ({type(leaf).__name__}), which a program cannot make"
                     )
-                elif type(leaf) is TracedArray or hasattr(leaf, "_array"):
+                elif is_traced(leaf) or hasattr(leaf, "_array"):
                     self.recorder.stop("the result holds an array")
             elif id(leaf) in by_identity:
                 output.input = by_identity[id(leaf)]
@@ -517,7 +518,7 @@ class _Capturing:
 
     def _try_backward(self) -> None:
         """Record the backward, which nobody asked for: what it does to tensors and to the random stream is undone."""
-        recorder, state = self.recorder, default_generator.get_state()
+        recorder, state = self.recorder, random_states()
         recorder.undo = []
         try:
             self._record_backward()
@@ -527,7 +528,7 @@ class _Capturing:
             if recorder.undo:
                 recorder.stop("the backward writes to a tensor, as a checkpoint does that computes again")
             recorder.undo = None
-            recorder.aside(default_generator.set_state, state)
+            recorder.aside(set_random_states, state)
 
     def _record_backward(self) -> None:
         """Run the graph of the results backward, for gradients of any value, and record that too."""
@@ -546,7 +547,8 @@ class _Capturing:
             return
         grads = []
         for tensor in tensors:
-            array = laid_out(1, tensor._array.shape, tensor._array.strides, tensor._array.dtype)
+            array = tensor._array
+            array = laid_out(1, array.shape, array.strides, array.dtype, getattr(array, "place", None))
             grads.append(new_tensor(recorder.add_input(array)))
             made.gradient_values.append(recorder.program.inputs[-1])  # type: ignore[arg-type]  # no Number is added here
         for extra, _ in self.hooks:
@@ -813,7 +815,7 @@ class _NewTensors:
         """The memory of the others."""
         is_told = _count_collections() == self._collections
         new = set(map(id, self.all())) if is_told else set()
-        return {id(_storage(tensor)) for tensor in _tensors(gc.get_objects()) if id(tensor) not in new}
+        return {_storage(tensor) for tensor in _tensors(gc.get_objects()) if id(tensor) not in new}
 
 
 def _count_collections() -> int:
@@ -827,5 +829,12 @@ def _tensors(objects: list[Any]) -> list[Any]:
 
 
 def _storage(tensor: Any) -> Any:
-    array = tensor._array
-    return storage_of(array) if type(array) is ndarray else None
+    array = plain(tensor._array)
+    return storage_key(array) if is_array(array) else None
+
+
+def _is_recordable(array: Any) -> bool:
+    """Whether an array is NumPy's own, or one of a device that is the only one of its type."""
+    if isinstance(array, DeviceArray):
+        return not is_traced(array) and array.library.is_single()
+    return type(array) is ndarray

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.array_module import as_array
-from pullback.backend.random import default_generator
 from pullback.backend.traced_array import plain
 from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.memory import laid_out
 from pullback.compiling.program import Call, Program, Runner, Value
+from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.errors import AutogradError
 from pullback.kernels.comparison import isclose
 
@@ -28,16 +28,16 @@ def run_checked(entry: Entry, leaves: Sequence[Any], args: Any, kwargs: Any) -> 
     """Call the function itself, and the program on copies of its inputs; raise where they differ."""
     tensors = entry.tensors_of(leaves)
     copies = [_copy(plain(tensor._array)) for tensor in tensors]
-    state = default_generator.get_state()
+    state = random_states()
     made = capture(entry.function, args, kwargs)
     if made is None:
         return entry.function(*args, **kwargs)
     _check_recording(made, entry.recorded_as)
-    after = default_generator.get_state()
+    after = random_states()
     try:
         _check_values(entry, made, copies, state)
     finally:
-        default_generator.set_state(after)
+        set_random_states(after)
         made.release_traced()
     return made.result
 
@@ -63,7 +63,7 @@ def _check_values(entry: Entry, made: Capture, copies: list[Any], state: Any) ->
     expected = [_now(made, value) for value in program.outputs[: made.shown]]
     expected += [made.inputs[place].tensor._array for place, _ in program.writes]
     given = [_copy(array) for array in copies]
-    default_generator.set_state(state)
+    set_random_states(state)
     outputs = entry.run_forward(given)
     for update in entry.updates:
         update.run(given, outputs)
@@ -97,7 +97,7 @@ def _first_difference(
 def _agrees(made: Capture, place: int, copies: list[Any], state: Any, build: Callable[[Program], Runner]) -> bool:
     call = made.program.calls[place]
     inputs = made.program.inputs[: len(copies)]
-    default_generator.set_state(state)
+    set_random_states(state)
     made_now = build(Program(inputs, made.program.calls[: place + 1], list(call.results)))([_copy(c) for c in copies])
     arrays = _arrays(made, call)
     return arrays is None or all(map(is_close, made_now, arrays))

@@ -20,8 +20,9 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
+from pullback.backend.array_module import ndarray
 from pullback.backend.dtype import default_float
-from pullback.compiling.backend import build, build_exactly
+from pullback.compiling.backend import build, build_exactly, device_of_program
 from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.checking import run_checked
 from pullback.compiling.entries import Entry
@@ -194,7 +195,10 @@ class CompiledFunction:
                 first = seen.setdefault(id(leaf), place)
                 extra = leaf._extra
                 is_inference = extra is not None and extra.inference
-                form = (array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf), is_inference)
+                device = None if type(array) is ndarray else getattr(array, "place", None)
+                form = (
+                    array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf), is_inference, device,
+                )  # fmt: skip
                 parts.append(form)
             elif place in free and type(leaf) in (float, int):
                 parts.append(type(leaf))
@@ -301,8 +305,10 @@ class CompiledFunction:
             values = {place: repr(leaves[place]) for place in kind.free}
             like = [former for known, former in kind.former if known == now]
             is_known = bool(like)
-            is_template = self.dynamic is not False and self.templates.add(
-                without_sizes(self._key(args, kwargs, [])), made, leaves
+            is_template = (
+                self.dynamic is not False
+                and device_of_program(made.program) is None
+                and self.templates.add(without_sizes(self._key(args, kwargs, [])), made, leaves)
             )
             if is_known:  # it holds for other values of those numbers alone that had another one
                 same = [p for p, value in values.items() if all(former[p] == value for former in like)]

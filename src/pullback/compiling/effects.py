@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
+from pullback.backend.device import in_use
 from pullback.compiling.function_text import CHANGING
 from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.recorder import Recorder
@@ -63,13 +64,14 @@ def watching_calls(
     `is_held` says whether a container was there before, so that changing it is an effect; `numbers` is told of calls.
     """
     kinds: dict[CodeType, int] = {}
+    own = (PACKAGE, *[sys.modules[type(library).__module__].__file__ or PACKAGE for library in in_use])
     former: Any = sys.getprofile()
 
     def kind_of(code: CodeType) -> int:
         kind = kinds.get(code)
         if kind is None:
             name = code.co_filename
-            kind = kinds[code] = _OWN if name.startswith(PACKAGE) else _LIBRARYS if _is_librarys(name) else _USERS
+            kind = kinds[code] = _OWN if name.startswith(own) else _LIBRARYS if _is_librarys(name) else _USERS
         return kind
 
     def is_users(frame: FrameType) -> bool:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.backend.array_module import as_array, memory_bounds, ndarray, restride
-from pullback.backend.random import default_generator
-from pullback.backend.traced_array import TracedArray, plain
+from pullback.backend.traced_array import is_traced, plain
 from pullback.compiling.absent_gradients import without
-from pullback.compiling.backend import simplify, split
+from pullback.compiling.backend import device_of_program, simplify, split
 from pullback.compiling.capturing import Capture, Input, form_of_grad, hooks_of
 from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
 from pullback.compiling.program import Program, Runner, Value, replay, values_in
+from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.input_metadata import InputMetadata
@@ -67,6 +67,14 @@ class Entry:
         self.written = [place for place, _ in made.program.writes]
         self._build(made)
         self._arrays: list[Any] = [None] * len(self.inputs)
+        self._is_disjoint = False
+        """Whether none of these that is written to shares memory with another."""
+        read = {given.grad_of for given in self.inputs}
+        self._dropped = [
+            grad.input for grad in self.grads
+            if device_of_program(made.program) is not None and self.inputs[grad.input] not in read
+        ]  # fmt: skip
+        """Inputs whose `.grad` gives way to another: the program may write to its memory. See Note [Replayed graphs]."""
 
     def _build(self, made: Capture) -> None:
         effects = [  # a call without results is a check, which may be made again
@@ -124,6 +132,7 @@ class Entry:
         if not self.surroundings.is_as_it_was() or not all(c.holds(leaves) for c in self.conditions):
             return False
         arrays = self._arrays
+        is_known = self._is_disjoint
         for number, given in enumerate(self.inputs):
             tensor = _tensor_of(given, leaves)
             if tensor is None or (self.reads_grads and (tensor._grad is None) is not (self.had_grad[number] is None)):
@@ -134,14 +143,16 @@ class Entry:
                     return False
                 if tensor._requires_grad is not self.requires_grad[number]:
                     return False
-            elif type(array) is TracedArray:
+            elif is_traced(array):
                 array = plain(array)
-            arrays[number] = array
+            if array is not arrays[number]:
+                arrays[number], is_known = array, False
             if tensor._extra is not None and (hooks_of(tensor) is not None) is not self.had_hooks[number]:
                 return False
             if self.writes_grads and form_of_grad(tensor) != self.had_grad[number]:
                 return False
-        return not self.written or not _overlap(arrays, self.written)
+        self._is_disjoint = is_known or not self.written or not _overlap(arrays, self.written)
+        return self._is_disjoint
 
     # The run.
 
@@ -156,12 +167,14 @@ class Entry:
         for number, array in enumerate(arrays):
             if type(array) is not ndarray:
                 arrays[number] = plain(array)
-        state = default_generator.get_state() if self.draws else None
+        for place in self._dropped:
+            tensors[place]._grad = None
+        state = random_states() if self.draws else None
         try:
             outputs = self.run_forward([*arrays, *[evaluate(e, leaves) for _, e in self.scalars]])
         except Exception:
             if state is not None:
-                default_generator.set_state(state)
+                set_random_states(state)
             return self.function(*args, **kwargs)  # which raises what eager execution raises
         for update in self.updates:
             update.run(arrays, outputs)
@@ -274,15 +287,15 @@ class _Again:
         from pullback.autograd import enable_grad, grad
         from pullback.compiling.structure import flatten
 
-        now = default_generator.get_state()
+        now = random_states()
         if self.entry.draws:
-            default_generator.set_state(self.state)
+            set_random_states(self.state)
         try:
             with enable_grad():
                 result = self.entry.function(*self.args, **self.kwargs)
         finally:
             if self.entry.draws:
-                default_generator.set_state(now)
+                set_random_states(now)
         leaves: list[Any] = []
         flatten(result, leaves)
         results = [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]
@@ -308,10 +321,13 @@ def _has_form(array: Any, value: Value) -> bool:
 
 def _overlap(arrays: Sequence[Any], written: Sequence[int]) -> bool:
     """Whether an array that is written to shares memory with another."""
-    bounds = [memory_bounds(array) if array.size else (0, 0) for array in arrays]
-    for place in written:
-        low, high = bounds[place]
-        for other, (start, end) in enumerate(bounds):
-            if other != place and start < high and low < end:
-                return True
+    places = set(written)
+    bounds = sorted([(*memory_bounds(array), n in places) for n, array in enumerate(arrays) if array.size])
+    end = end_of_written = 0
+    for low, high, is_written in bounds:
+        if low < (end if is_written else end_of_written):
+            return True
+        end = max(end, high)
+        if is_written:
+            end_of_written = max(end_of_written, high)
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.backend.device import CPU, move_array
 from pullback.compiling.capturing import Capture, Input
 from pullback.compiling.numbers import key_of
 from pullback.compiling.program import Number, Value
@@ -19,7 +20,7 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
         kind = type(value)
         if kind is Value or kind is Number:
             if getattr(value, "constant", None) is not None and value not in numbers:
-                constants[len(numbers)] = value.constant.tobytes()
+                constants[len(numbers)] = bytes_of(value.constant)
             return ("value", numbers.setdefault(value, len(numbers)))
         if kind is tuple or kind is list:
             return (kind, *[name(part) for part in value])
@@ -54,6 +55,12 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
     return (calls, ends, constants)
 
 
+def bytes_of(array: Any) -> bytes:
+    """The values of an array, on whatever device."""
+    values: bytes = move_array(array, CPU).tobytes()
+    return values
+
+
 def _where(given: Input, inputs: list[Input]) -> Any:
     if given.place is not None:
         return given.place
@@ -61,7 +68,7 @@ def _where(given: Input, inputs: list[Input]) -> Any:
 
 
 def _form(value: Any) -> Any:
-    return (value.shape, value.dtype, value.strides) if type(value) is Value else value.kind
+    return (value.shape, value.dtype, value.strides, value.place) if type(value) is Value else value.kind
 
 
 def _plain(value: Any) -> Any:

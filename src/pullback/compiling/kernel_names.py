@@ -230,6 +230,8 @@ def _kernel(kernel: Any, name: str, title: str) -> Callable[..., Any]:
 
     recorded.__name__ = name
     recorded.__wrapped__ = kernel  # type: ignore[attr-defined]  # as functools.wraps does
+    # What makes an array is made anew for the library of a device.
+    recorded.recorded_as = lambda made: _kernel(made, name, title)  # type: ignore[attr-defined]  # Library.maker asks
     return recorded
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pullback.backend.random import default_generator
 from pullback.backend.traced_array import plain
 from pullback.compiling.entries import Entry
 from pullback.compiling.memory import laid_out
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.plan import BuiltRunner, NotPlanned
 from pullback.compiling.program import Program
+from pullback.compiling.random_streams import random_states, set_random_states
 
 _RUNS = 3
 
@@ -39,13 +39,13 @@ def kernel_lists(entry: Entry, lines: str = "") -> list[KernelList]:
 
 def timed_kernel_lists(entry: Entry, leaves: Sequence[Any]) -> list[KernelList]:
     """The kernels of an entry's forward and backward, with times where it can be run on copies of the arguments."""
-    state = default_generator.get_state()
+    state = random_states()
     try:
         return _timed(entry, leaves)
     except Exception:  # a `.grad` that the call took away, say: what is told is less, and not an error
         return kernel_lists(entry)
     finally:
-        default_generator.set_state(state)
+        set_random_states(state)
 
 
 def list_kernels(runner: Any, program: Program, seconds: Sequence[float] = ()) -> list[Kernel]:
@@ -79,7 +79,7 @@ def _timed(entry: Entry, leaves: Sequence[Any]) -> list[KernelList]:
         kept = entry.run_forward(inputs())[entry.shown :]
         backward = entry.backward_of([True] * len(entry.gradient_values))
         given = [kept[place] for place in backward.kept]
-        given += [laid_out(1, value.shape, value.strides, value.dtype) for _, value in backward.gradients]
+        given += [laid_out(1, value.shape, value.strides, value.dtype, value.place) for _, value in backward.gradients]
         lists.append(_measured("Backward", backward.run, entry.backward_program, [given] * _RUNS))
     return lists + _updates(entry)
 

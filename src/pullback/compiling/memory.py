@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from pullback.backend.array_module import data_address, empty, memory_bounds, restride
+from pullback.backend.array_module import data_address, empty, memory_bounds, ndarray, restride, storage_of
+from pullback.backend.device import find_library
 
 
 def same_geometry(one: Any, other: Any) -> bool:
@@ -19,19 +20,39 @@ def same_geometry(one: Any, other: Any) -> bool:
     )
 
 
-def laid_out(source: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: Any) -> Any:
-    """A new array of the given form that holds `source`: an array that broadcasts to it, or a number."""
-    made = empty(shape, dtype) if strides is None else _with_strides(shape, strides, dtype)
+def storage_key(array: Any) -> Any:
+    """What tells the memory that an array is a view of from all other: its owner, or where it begins on a device."""
+    owner = storage_of(array)
+    return id(owner) if isinstance(owner, ndarray) else ("device", data_address(owner))
+
+
+def laid_out(
+    source: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: Any, place: Any = None
+) -> Any:
+    """A new array of the given form that holds `source`: an array that broadcasts to it, or a number.
+
+    `place` is the device for numbers; an array is laid out on its own.
+    """
+    place = getattr(source, "place", place)
+    made = _memory(shape, dtype, place) if strides is None else _with_strides(shape, strides, dtype, place)
     made[...] = source
     return made
 
 
-def _with_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+def _memory(shape: tuple[int, ...], dtype: Any, place: Any) -> Any:
+    """Memory of a device, the CPU's if `place` is None."""
+    if place is None:
+        return empty(shape, dtype)
+    library = find_library(place.type)
+    return library.on(place, lambda: library.find(empty)(shape, dtype))
+
+
+def _with_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, place: Any) -> Any:
     """Memory for an array of the given strides."""
     if 0 in shape:
-        return empty(shape, dtype)
+        return _memory(shape, dtype, place)
     span = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) // dtype.itemsize + 1
-    return restride(empty((span,), dtype), shape, strides)
+    return restride(_memory((span,), dtype, place), shape, strides)
 
 
 def window(whole: Any, offset: int, shape: Any, strides: Any, dtype: Any, *, strides_of_whole: Any) -> Any:

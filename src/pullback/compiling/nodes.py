@@ -106,7 +106,7 @@ class CompiledFunctionBackward(Node):
 def _prepared(grad: Any, value: Any) -> Any:
     """A gradient in the form that the program was recorded with; zeros where an output was not used."""
     if grad is None:
-        return laid_out(0, value.shape, value.strides, value.dtype)
+        return laid_out(0, value.shape, value.strides, value.dtype, value.place)
     if getattr(grad, "strides", None) != value.strides or grad.dtype != value.dtype or grad.shape != value.shape:
         return laid_out(grad, value.shape, value.strides, value.dtype)
     return grad

@@ -22,6 +22,8 @@ class Value:
     """In bytes, as eager execution laid the array out. What comes out of the program has these strides."""
     constant: Any = None
     """The array itself, where it belongs to the program and not to a call of it."""
+    place: Any = None
+    """The device that it lies on; None for the CPU."""
 
 
 @dataclass(eq=False)

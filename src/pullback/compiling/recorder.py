@@ -19,10 +19,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pullback.backend.array_module import as_array, memory_bounds, storage_of
-from pullback.backend.traced_array import ReadNumber, TracedArray, plain, traced
+from pullback.backend.array_module import as_array, is_array, memory_bounds
+from pullback.backend.traced_array import ReadNumber, TracedArray, is_traced, plain, traced
 from pullback.compiling.function_text import spot_of
-from pullback.compiling.memory import copied_results, laid_out, same_geometry, window, written
+from pullback.compiling.memory import copied_results, laid_out, same_geometry, storage_key, window, written
 from pullback.compiling.numbers import Numbers, Sizes, TracedInt, TracedNumber, key_of, plain_number
 from pullback.compiling.program import Call, Number, Program, Value
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
@@ -65,7 +65,7 @@ class Stop:
 
 def value_of(array: Any, constant: Any = None) -> Value:
     """The Value that describes an array."""
-    return Value(array.shape, array.dtype, array.strides, constant)
+    return Value(array.shape, array.dtype, array.strides, constant, getattr(array, "place", None))
 
 
 class Recorder:
@@ -226,7 +226,7 @@ class Recorder:
 
     def read(self, array: Any) -> Value:
         """The Value that an array holds now."""
-        if type(array) is TracedArray and array._known is not None:
+        if is_traced(array) and array._known is not None:
             known: tuple[Block, int, Value] = array._known
             if known[0].version == known[1] and array._recorder is self:
                 return known[2]
@@ -236,7 +236,7 @@ class Recorder:
         if block is None:
             return self._constant(array)
         value = self._value_in(array, block)
-        if type(array) is TracedArray:
+        if is_traced(array):
             array._known = (block, block.version, value)
         return value
 
@@ -257,8 +257,8 @@ class Recorder:
     def _constant(self, array: Any) -> Value:
         if self._others is None:
             self._others = self._tell_others()
-        storage = id(storage_of(array))
-        if type(array) is TracedArray or storage in self._known_storage or storage in self._others:
+        storage = storage_key(array)
+        if is_traced(array) or storage in self._known_storage or storage in self._others:
             self.stop("a tensor is read that is reached in a way that cannot be followed")
         if self._readings:
             self.use_number()  # the array may have been made of it
@@ -290,7 +290,8 @@ class Recorder:
                 new = value
             else:
                 facts = (new.shape, new.strides, new.dtype)
-                self._add_call(LAID_OUT, laid_out, (value, *facts), {}, [new])
+                place = {} if new.place is None else {"place": new.place}
+                self._add_call(LAID_OUT, laid_out, (value, *facts), place, [new])
         else:
             facts = _key(region, block)
             options = {"strides_of_whole": block.root.strides}
@@ -370,7 +371,8 @@ class Recorder:
         """Run a function that fills its first argument with random numbers: of that it reads the form alone."""
         target = plain(args[0])
         form = (target.shape, target.strides, target.dtype)
-        made = self.run(name, _filling(function), (*form, *args[1:]), kwargs, is_ordered=True)
+        filling = _filling(function, getattr(target, "place", None))
+        made = self.run(name, filling, (*form, *args[1:]), kwargs, is_ordered=True)
         self.write(args[0], made)
         return args[0]
 
@@ -473,7 +475,7 @@ class Recorder:
             return kind([self._described(part) for part in given])
         if kind is dict:
             return {key: self._described(part) for key, part in given.items()}
-        if kind is TracedArray or _is_array(given):
+        if is_traced(given) or is_array(given):
             return self.read(given)
         if kind is ReadNumber:
             self.use_number()
@@ -553,10 +555,6 @@ def _some_results(function: Callable[..., Any], places: tuple[int, ...]) -> Call
     return run
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, _ndarray)
-
-
 def _as_array(number: float, dtype: Any, number_as: Callable[..., Any]) -> Any:
     return laid_out(number_as(number, dtype), (), None, dtype)
 
@@ -594,7 +592,7 @@ def _same_form(one: Value, other: Value) -> bool:
 def _identical(part: Any, args: Any) -> Any:
     """The argument that a result is, itself."""
     for given in args:
-        if type(given) is not TracedArray or type(part) is not _ndarray:
+        if not is_traced(given) or not is_array(part):
             continue
         if same_geometry(part, given) and _same_memory(part, given):
             return given
@@ -613,11 +611,11 @@ def _holds_values(given: Any) -> bool:
     return isinstance(given, dict) and any(_holds_values(part) for part in given.values())
 
 
-def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that fills an array as one that makes it."""
+def _filling(function: Callable[..., Any], place: Any) -> Callable[..., Any]:
+    """A function that fills an array of a device as one that makes it."""
 
     def run(shape: Any, strides: Any, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        made = laid_out(0, shape, strides, dtype)
+        made = laid_out(0, shape, strides, dtype, place)
         function(made, *args, **kwargs)
         return made
 

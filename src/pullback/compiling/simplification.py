@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import as_array
 from pullback.compiling.program import Call, Number, Program, Value, fill, values_in
 from pullback.facts import fact_of
 
@@ -134,7 +135,9 @@ class _Simplified:
         values = list(values_in((call.arguments, call.options)))
         if any(not isinstance(v, Value) or v.constant is None for v in values):
             return False
-        if any(r in self._escaping or math.prod(r.shape) > _LARGEST_CONSTANT for r in call.results):
+        if any(r in self._escaping for r in call.results):
+            return False
+        if not call.is_view and any(math.prod(r.shape) > _LARGEST_CONSTANT for r in call.results):
             return False
         arrays: dict[Any, Any] = {value: value.constant for value in values if isinstance(value, Value)}
         try:
@@ -142,7 +145,7 @@ class _Simplified:
         except Exception:  # it will be raised where the program runs
             return False
         for result, array in zip(call.results, (made,) if call.is_single else made, strict=True):
-            result.constant = np.asarray(array)
+            result.constant = as_array(array)
         return True
 
 

@@ -18,7 +18,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pullback.backend.array_module import is_array, storage_of
+from pullback.backend.array_module import is_array
+from pullback.compiling.memory import storage_key
 from pullback.graph.source_lines import PACKAGE
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -88,7 +89,7 @@ class Surroundings:
         self._names = names
         self.places: list[Place] = []
         self.tensors: dict[int, Tensor] = {}
-        self.storage: set[int] = set()
+        self.storage: set[Any] = set()
         self.problem: str | None = None
         self._seen: set[int] = set()
         self._pending: deque[tuple[Any, str]] = deque((root, "the function") for root in roots)
@@ -147,7 +148,7 @@ class Surroundings:
         elif isinstance(value, _ITERATORS):
             self.problem = f"{name} holds an iterator, which each call would move on"
         elif is_array(value):
-            self.storage.add(id(storage_of(value)))
+            self.storage.add(storage_key(value))
         elif isinstance(value, type):
             if is_users(value):
                 self._hold(vars(value), value.__name__, _plain_entries, None)

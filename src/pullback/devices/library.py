@@ -49,6 +49,10 @@ class Library:
         """The device that new arrays are made on."""
         return device(self.name, 0)
 
+    def is_single(self) -> bool:
+        """Whether there is one device of this type: then programs need not say which one they run on."""
+        return True
+
     def checked_place(self, place: device) -> device:
         """A device of this type with its number; RuntimeError if there is none of that number."""
         return self.place() if place.index is None else place
@@ -58,8 +62,13 @@ class Library:
         return make()
 
     def maker(self, function: Any) -> Any:
-        """The form of an array function that makes arrays of this library."""
-        return self.find(function)
+        """The form of an array function that makes arrays of this library; a recorded one is recorded here too."""
+        recorded_as = getattr(function, "recorded_as", None)
+        return self.find(function) if recorded_as is None else recorded_as(self.find(function.__wrapped__))
+
+    def program_runner(self, program: Any, runner: Any) -> Any:
+        """What runs a recorded program on the device: `runner` calls its kernels one by one."""
+        return runner
 
     def shared_with_others(self) -> None:
         """Memory is about to be seen by others, who may write to it unseen from now on."""

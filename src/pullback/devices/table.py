@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from pullback.backend.device import register_device_type
 from pullback.backend.device_array import DeviceArray
+from pullback.backend.traced_array import plain, recorder_of
+from pullback.backend.traced_device_array import TracedDeviceArray
 from pullback.devices.library import Library
 from pullback.devices.loading import Loader
 from pullback.native import use_devices
@@ -23,7 +26,33 @@ def register(library: Library) -> Loader:
 
 
 def _find(array_type: type, reference: Any) -> Any:
+    if issubclass(array_type, TracedDeviceArray):
+        return _followed(_loaders[array_type.inner_type].find(reference), reference)
     return _loaders[array_type].find(reference)
+
+
+_COMPUTING = ("cast_array", "contains_nan", "copy_array", "parts", "repeat_first", "restride")
+"""The functions of backend/array_module.py that programs call; the others look at memory, or make some beside an array."""
+
+
+def _followed(kernel: Any, reference: Any) -> Any:
+    """A kernel that is called with traced arrays: it is recorded as a whole, and what looks at memory alone is not."""
+    module, name = reference.__module__, reference.__name__
+    is_about_memory = module == "pullback.backend.array_module" and name not in _COMPUTING
+    title = f"{module.removeprefix('pullback.').removeprefix('kernels.').removeprefix('backend.')}.{name}"
+
+    @wraps(reference)
+    def call(*args: Any, **options: Any) -> Any:
+        recorder = recorder_of(args, options)
+        if recorder is None:
+            return kernel(*plain(args), **plain(options))
+        if not is_about_memory:
+            return recorder.run(title, kernel, args, options)
+        found = kernel(*plain(args), **plain(options))
+        is_view = isinstance(found, DeviceArray) and not name.endswith("_beside")
+        return recorder.see(found) if is_view else found
+
+    return call
 
 
 def device_kernel(name: str, array_type: type) -> Any:

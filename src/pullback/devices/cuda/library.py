@@ -13,11 +13,13 @@ import numpy as np
 from pullback.backend.array_module import contiguous_strides
 from pullback.backend.device import device
 from pullback.devices.cuda.functions import make_overrides
+from pullback.devices.cuda.graphs import Captured, Capturing
 from pullback.devices.cuda.kernels import own_kernels
 from pullback.devices.cuda.memory import MemoryWatch
 from pullback.devices.cuda.pending import DeferredArray, Pending
 from pullback.devices.cuda.philox import CudaGenerator, Sampler
 from pullback.devices.cuda.transfers import Parked, Transfers
+from pullback.devices.graph_runner import GraphRunner
 from pullback.devices.library import Library
 from pullback.devices.table import register
 from pullback.errors import gpu_out_of_memory
@@ -43,6 +45,7 @@ class CudaArray(DeferredArray):
 _KINDS = {"float32": (0, 68), "float64": (1, 70), "float16": (2, 68), "bfloat16": (14, 68)}
 """cuBLAS's numbers of dtypes and of what products of them are added up in."""
 _TF32 = 77
+_DEVICE_TO_DEVICE = 3
 _IN_CHUNKS = ("kernels.normalization", "kernels.attention", "kernels.convolutions", "kernels.distances")
 
 
@@ -84,6 +87,7 @@ class CudaLibrary(Library):
         self.transfers = Transfers(self)
         self.pending = Pending(self)
         self.complaints = Complaints()
+        self.capturing: Capturing | None = None
         self._counters: dict[int, Any] = {}
         self.processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self.kernels = {**own_kernels(self), **self.sampler.kernels()}
@@ -136,22 +140,59 @@ class CudaLibrary(Library):
             compute = _TF32
         handle = cupy.cuda.device.get_cublas_handle()
         m, n, k = sizes
+        capturing = self.capturing
         if batch[0] == 1:
-            cublas.gemmEx(
+            product = capturing.gemm if capturing is not None and capturing.is_on else cublas.gemmEx
+            product(
                 handle, flips[0], flips[1], m, n, k, alpha, a, code, steps[0], b, code, steps[1],
                 rest, c, code, steps[2], compute, -1,
             )  # fmt: skip
             return
-        cublas.gemmStridedBatchedEx(
+        product = capturing.gemm_batched if capturing is not None and capturing.is_on else cublas.gemmStridedBatchedEx
+        product(
             handle, flips[0], flips[1], m, n, k, alpha, a, code, steps[0], batch[1], b, code, steps[1],
             batch[2], rest, c, code, steps[2], batch[3], batch[0], compute, -1,
         )  # fmt: skip
+
+    # Programs that the GPU repeats by itself: see Note [Replayed graphs].
+
+    def program_runner(self, program: Any, runner: Any) -> Any:
+        return GraphRunner(self, program, runner)
+
+    def capture(self, run: Callable[[], list[Any]]) -> Captured:
+        """Take down what `run` launches, to be launched again."""
+        if self.capturing is None:
+            self.capturing = Capturing(self)
+        return self.capturing.capture(run)
+
+    def current_stream(self) -> int:
+        """The stream that launches go to."""
+        return int(cupy.cuda.get_current_stream().ptr)
+
+    def room_for(self, raw: Any) -> Any:
+        """An array of the same form in memory of its own."""
+        low, high = self.bounds(raw)
+        return cupy.ndarray(raw.shape, raw.dtype, cupy.cuda.alloc(high - low) + (self.address(raw) - low), raw.strides)
+
+    def copy_memory(self, target: Any, source: Any) -> None:
+        """Copy an array to one of the same form, gaps and all."""
+        (low, high), (first, _) = self.bounds(source), self.bounds(target)
+        cupy.cuda.runtime.memcpyAsync(first, low, high - low, _DEVICE_TO_DEVICE, self.current_stream())
+
+    def lent(self, raw: Any, loan: Any) -> Any:
+        """The same array again; it and all its views keep `loan`."""
+        low, high = self.bounds(raw)
+        memory = cupy.cuda.UnownedMemory(low, max(high - low, 1), loan)
+        return cupy.ndarray(raw.shape, raw.dtype, cupy.cuda.MemoryPointer(memory, self.address(raw) - low), raw.strides)
 
     def place_of(self, raw: Any) -> device:
         return self.places[raw.data.device_id]
 
     def place(self) -> device:
         return self.places[cupy.cuda.runtime.getDevice()]
+
+    def is_single(self) -> bool:
+        return len(self.places) == 1
 
     def checked_place(self, place: device) -> device:
         if place.index is None:

@@ -292,6 +292,12 @@ class Pending:
             self.steps = []
             self._forget()
 
+    def give_up(self) -> None:
+        """Forget what is pending, of which nobody will ask for a result any more."""
+        with self._lock:
+            self.steps = []
+            self._forget()
+
     def _forget(self) -> None:
         """Begin anew, without inputs."""
         self._inputs, self._input_kinds, self._places_of_inputs, self._numbers = [], [], {}, []
