@@ -17,6 +17,7 @@ import pullback
 from pullback.autograd.graph import record_source_lines
 from pullback.inspection.explanation import Explanation, Explanations, explain_grad
 from pullback.modes.cuts import clear_cuts, cuts
+from pullback.tensor.tensor import Tensor
 
 START = """
 import pullback as torch
@@ -275,3 +276,43 @@ def test_the_same_is_said_where_nothing_is_compiled() -> None:
     environment = {**os.environ, "PULLBACK_NATIVE": "0"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "detach 5\n"
+
+
+def detached(x: Tensor, w: Tensor) -> Tensor:
+    y = (x * w).detach()
+    return (y * w).sum()
+
+
+def found_largest(x: Tensor, w: Tensor) -> Tensor:
+    return w.sum() + x.argmax()
+
+
+def used_without_grad(x: Tensor, w: Tensor) -> Tensor:
+    with pullback.no_grad():
+        y = x * 3
+    return (y * w).sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "offset"),
+    [(detached, "detach", 1), (found_largest, "argmax", 1), (used_without_grad, "no_grad", 2)],
+)
+@pytest.mark.parametrize("sizes", [(3, 3, 3, 3), (3, 4, 5, 6)])
+def test_a_compiled_function_names_the_line_for_arguments_it_never_saw(
+    function: Any, code: str, offset: int, sizes: tuple[int, ...]
+) -> None:
+    clear_cuts()
+    elsewhere = pullback.ones(3, requires_grad=True)
+    elsewhere.data.add_(1)
+    compiled = pullback.compile(function, dynamic=len(set(sizes)) > 1)
+    for size in sizes:
+        x, w = pullback.ones(size, requires_grad=True), pullback.ones(size, requires_grad=True)
+        loss = compiled(x, w)
+        loss.backward()
+    explanation = explain_grad(x, loss)
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == code
+    assert explanation.line is not None
+    assert explanation.line.place == (__file__, function.__code__.co_firstlineno + offset)
+    assert loss.grad_fn is not None
+    assert loss.grad_fn.name() == "CompiledFunctionBackward"

@@ -34,6 +34,7 @@ from pullback.graph.history import gradient_edge
 from pullback.graph.living_objects import living
 from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.saved_tensor import SavedOutput
+from pullback.modes.cuts import Cut, cuts
 from pullback.modes.grad_mode import is_inference_mode_enabled
 from pullback.native.locks import process_lock
 from pullback.tensor.autograd_extra import DEFAULT
@@ -140,6 +141,8 @@ class Capture:
         """The gradients that come in, one for each differentiable output."""
         self.differentiable: list[int] = []
         """Places, among `inputs`, of those that get gradients."""
+        self.cut_off: list[tuple[int, str, Any]] = []
+        """Arguments that require grad and get none: their places among the leaves, and by what, at which line."""
         self.reads_grads = False
         """Whether some code that ran asks for a `.grad`."""
         self.scalars: list[tuple[Number | Value, Any]] = []
@@ -265,6 +268,7 @@ class _Capturing:
     def run(self) -> Capture:
         made, recorder = self.made, self.recorder
         made.state = random_states()
+        cuts_before = {cut[:3] for cut in cuts()}
         try:
             with self._inputs_traced(), recording_kernels(recorder), watching_streams():
                 with ExitStack() as stack:
@@ -282,8 +286,19 @@ class _Capturing:
                     recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
         finally:
             recorder.close()
+        made.cut_off = self._cut_off([cut for cut in cuts() if cut[:3] not in cuts_before])
         self._finish()
         return made
+
+    def _cut_off(self, noted: list[Cut]) -> list[tuple[int, str, Any]]:
+        """What the call noted of arguments without a gradient. See Note [Cuts]."""
+        gets = {id(self.made.inputs[place].tensor) for place in self.made.differentiable}
+        without = [
+            (place, leaf)
+            for place, leaf in enumerate(self.leaves)
+            if isinstance(leaf, TensorBase) and leaf._requires_grad and id(leaf) not in gets
+        ]
+        return [(place, cut.kind, cut.line) for place, leaf in without for cut in noted if cut.concerns(leaf)]
 
     def _number_watch(self) -> NumberWatch | None:
         follows_numbers = any(type(leaf) in (TracedNumber, TracedInt) for leaf in self.leaves)

@@ -20,6 +20,7 @@ from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import new_node, next_sequence_nr
+from pullback.modes.cuts import repeat_cut
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import new_tensor
 
@@ -56,6 +57,7 @@ class Entry:
         self.strides = [None if v is None else v.strides for v in made.program.outputs[: made.shown]]
         self.scalars = made.scalars
         self.conditions = made.conditions
+        self.cut_off = made.cut_off
         self.calls = len(made.program.calls)
         self.values = [given.value for given in made.inputs]
         self.places = [given.place for given in made.inputs]
@@ -203,6 +205,8 @@ class Entry:
             for tensor in made:
                 if tensor is not None:
                     tensor._become_inference()
+        for place, kind, line in self.cut_off:
+            repeat_cut(kind, line, leaves[place])
         for grad in self.grads:
             tensors[grad.input]._grad = None if grad.index is None else made[grad.index]
         results: list[Any] = []

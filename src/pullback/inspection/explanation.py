@@ -224,7 +224,7 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
     nodes = [] if loss is None else nodes_behind(loss)
     if any(getattr(node, "variable", None) is leaf for node in nodes):
         return _of_part(leaf, nodes)
-    found = [cut for cut in cuts() if cut.kind != "frozen" and _cuts_off(cut, leaf) and _is_direct(cut)]
+    found = [cut for cut in cuts() if cut.kind != "frozen" and cut.concerns(leaf) and _is_direct(cut)]
     if found:
         memory = {
             id(memory_of(array)) for node in nodes for _, value in saved_values(node) for array in held_arrays(value)
@@ -270,12 +270,6 @@ def _nodes_between(loss: Tensor, leaf: Tensor) -> list[Node]:
         if getattr(node, "variable", None) is leaf or any(e is not None and e[0] in reaching for e in node.next_edges):
             reaching.add(node)
     return sorted(reaching, key=lambda node: node.sequence_nr)
-
-
-def _cuts_off(cut: Cut, leaf: Tensor) -> bool:
-    if cut.source is not None and cut.source() is leaf:
-        return True
-    return any(reference() is leaf for reference in cut.leaves or ())
 
 
 def _feeds(cut: Cut, memory: set[int]) -> bool:

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pullback.modes.source_lines import SourceLine, notes, source_line
+from pullback.modes.source_lines import SourceLine, notes, source_line, source_lines_wanted
 from pullback.modes.switches import switches
 
 
@@ -34,6 +34,13 @@ class Cut(NamedTuple):
     """A weak reference to what was made of it, where it is a tensor."""
     leaves: tuple[Callable[[], Any], ...] | None
     """Weak references to the leaves that the source depends on, where it is not a leaf itself."""
+
+    def concerns(self, tensor: Any) -> bool:
+        """Whether it cut off the tensor, or one that was computed from it or from the same leaves."""
+        if self.source is not None:
+            return self.source() is tensor
+        behind = [tensor] if tensor.grad_fn is None else [leaf() for leaf in leaves_of(tensor)]
+        return any(leaf() is one for leaf in self.leaves or () for one in behind)
 
 
 _LIMIT = 1024
@@ -66,26 +73,31 @@ def leaves_of(tensor: Any, former: tuple[Any, ...] | None = None) -> tuple[Any, 
 
 
 def _note_cut(kind: str | None, result: Any, *inputs: Any) -> bool:
-    global _count
     line = source_line()
     if line is None:
         return False
     for source in inputs:
         if len(inputs) == 1 or getattr(source, "_requires_grad", False):
-            kind = kind or ("inference_mode" if switches.inference_mode else "no_grad")
-            node = source.grad_fn
-            _count += 1
-            key = (kind, *line.place, None if node is not None else id(source))
-            leaves = None if node is None else leaves_of(source)
-            leaf = _reference(source) if node is None else None
-            _noted[key] = (_count, kind, line, leaf, _reference(result), leaves)
-            if len(_noted) > _LIMIT:
-                del _noted[next(iter(_noted))]
+            _put(kind or ("inference_mode" if switches.inference_mode else "no_grad"), line, result, source)
     return False
 
 
-def _list_cuts() -> list[tuple[Any, ...]]:
-    return list(_noted.values())
+def _put(kind: str, line: SourceLine, result: Any, source: Any) -> None:
+    global _count
+    node = source.grad_fn
+    _count += 1
+    key = (kind, line.code, line.offset, None if node is not None else id(source))
+    leaves = None if node is None else leaves_of(source)
+    leaf = _reference(source) if node is None else None
+    _noted[key] = (_count, kind, line, leaf, _reference(result), leaves)
+    if len(_noted) > _LIMIT:
+        del _noted[next(iter(_noted))]
+
+
+def repeat_cut(kind: str, line: SourceLine, source: Any) -> None:
+    """Note that a compiled function cut off an argument, as its Python did when it was recorded."""
+    if source_lines_wanted():
+        _put(kind, line, None, source)
 
 
 note_cut: Callable[..., bool] = getattr(notes, "note_cut", _note_cut)
@@ -93,12 +105,19 @@ note_cut: Callable[..., bool] = getattr(notes, "note_cut", _note_cut)
 
 A single input is known to require grad; of several each is asked.
 """
-clear_cuts: Callable[[], None] = getattr(notes, "clear_cuts", _noted.clear)
+
 if notes is not None:
     notes.bind_cuts(switches, leaves_of)
 
 
 def cuts() -> list[Cut]:
     """What was noted, newest first."""
-    noted = notes.list_cuts() if notes is not None else _list_cuts()
+    noted = [*(notes.list_cuts() if notes is not None else ()), *_noted.values()]
     return [Cut(*entry) for entry in sorted(noted, key=lambda entry: -entry[0])]
+
+
+def clear_cuts() -> None:
+    """Forget all."""
+    _noted.clear()
+    if notes is not None:
+        notes.clear_cuts()
