@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import io
+import json
 import os
 import pickle
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ import pytest
 import pullback
 from pullback import nn
 from pullback.distributed import checkpoint as dcp
-from pullback.distributed.checkpoint import filesystem
+from pullback.distributed.checkpoint import filesystem, state_dict_saver
 from pullback.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
 from pullback.distributed.checkpoint.metadata import Metadata, MetadataIndex
 from pullback.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, WriteItemType
+from pullback.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
 from pullback.distributed.checkpoint.storage import WriteResult
 from pullback.futures import Future
+from pullback.serialization import safetensors
 
 
 def state(factor: float = 1.0) -> dict[str, Any]:
@@ -290,3 +294,74 @@ def test_folders_of_a_writer_can_change_and_are_recognised(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["second"]
     assert dcp.FileSystemReader.validate_checkpoint_id(tmp_path / "second")
     assert not dcp.FileSystemWriter.validate_checkpoint_id("s3://bucket/run")
+
+
+# safetensors, and a process that writes.
+
+
+def test_safetensors_files_hold_a_state_and_are_exchanged_as_a_whole(tmp_path: Path) -> None:
+    first = {"layer": {"weight": pullback.arange(6.0).reshape(2, 3)}, "bias": pullback.ones(3, dtype=pullback.bfloat16)}
+    dcp.save(first, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path, {"layer.weight": 1, "bias": 2}))
+    assert sorted(os.listdir(tmp_path)) == [
+        "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json",
+    ]  # fmt: skip
+    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
+    assert index == {
+        "metadata": {"total_size": 30},
+        "weight_map": {"layer.weight": "model-00001-of-00002.safetensors", "bias": "model-00002-of-00002.safetensors"},
+    }
+    dcp.save({"bias": pullback.ones(3)}, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["model-00001-of-00001.safetensors", "model.safetensors.index.json"]
+    loaded = {"bias": pullback.zeros(3)}
+    dcp.load(loaded, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+    assert loaded["bias"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_parts_in_several_safetensors_files_make_a_tensor(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        texts = {"DCP_SHARDING_INFO": json.dumps({"weight": {"saved_offsets": [2 * rank]}})}
+        part = {"weight": pullback.tensor([1.0, 2.0]) + 2 * rank}
+        safetensors.save_file(part, tmp_path / f"shard-0000{rank + 1}-model-00001-of-00001.safetensors", texts)
+    loaded = {"weight": pullback.zeros(4)}
+    dcp.load(loaded, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+    assert loaded["weight"].tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_what_is_not_a_tensor_is_refused_for_safetensors(tmp_path: Path) -> None:
+    with pytest.raises(dcp.CheckpointException, match="step is not a tensor, and safetensors files hold tensors alone"):
+        dcp.save({"step": 3}, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path))
+    with pytest.raises(dcp.CheckpointException, match="there is no checkpoint in"):
+        dcp.load({"weight": pullback.ones(1)}, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+
+
+def test_another_process_writes_while_the_program_goes_on(tmp_path: Path) -> None:
+    given = state(2.0)
+    saved = dcp.async_save(
+        given, checkpoint_id=tmp_path / "whole", async_checkpointer_type=AsyncCheckpointerType.PROCESS
+    )
+    given["model"]["weight"].zero_()
+    saved.result(300)
+    loaded = state(0.0)
+    dcp.load(loaded, checkpoint_id=tmp_path / "whole")
+    assert repr(loaded) == repr(state(2.0))
+    writer = dcp.FileSystemWriter(tmp_path / "gone")
+    failing = dcp.async_save(
+        {"weight": _Unreadable()}, storage_writer=writer, async_checkpointer_type=AsyncCheckpointerType.PROCESS
+    )
+    with pytest.raises(dcp.CheckpointException, match="cannot be packed"):
+        failing.result(300)
+    process = state_dict_saver._Background.process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process._process.wait(60)
+    again = dcp.async_save(
+        state(3.0), checkpoint_id=tmp_path / "again", async_checkpointer_type=AsyncCheckpointerType.PROCESS
+    )
+    again.result(300)
+    dcp.load(loaded, checkpoint_id=tmp_path / "again")
+    assert repr(loaded) == repr(state(3.0))
+
+
+class _Unreadable:
+    def __reduce__(self) -> Any:
+        raise ValueError("cannot be packed")

@@ -39,6 +39,25 @@ def test_each_reads_what_the_other_wrote(writer: Any, reader: Any, tmp_path: Pat
     assert _plain(loaded) == _plain(state(reader, 3.0))
 
 
+@pytest.mark.parametrize("save_distributed", [False, True])
+@pytest.mark.parametrize(("writer", "reader"), [(pullback, torch), (torch, pullback)], ids=["ours", "PyTorch's"])
+def test_each_reads_safetensors_files_of_the_other(
+    writer: Any, reader: Any, save_distributed: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("safetensors")
+    made, loaded = state(writer, 3.0)["model"], state(reader, 0.0)["model"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        storage = _checkpoints(writer).HuggingFaceStorageWriter(
+            path=str(tmp_path),
+            fqn_to_index_mapping={"weight": 1, "half": 2, "count": 2},
+            save_distributed=save_distributed,
+        )
+        _checkpoints(writer).save(made, storage_writer=storage)
+        _checkpoints(reader).load(loaded, storage_reader=_checkpoints(reader).HuggingFaceStorageReader(str(tmp_path)))
+    assert _plain(loaded) == _plain(state(reader, 3.0)["model"])
+
+
 def _checkpoints(library: Any) -> Any:
 
     return importlib.import_module(f"{library.__name__}.distributed.checkpoint")

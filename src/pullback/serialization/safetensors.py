@@ -6,6 +6,7 @@ The format is small enough to be read and written here; files are those of the `
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
@@ -78,7 +79,7 @@ class safe_open:
 
     def __init__(self, filename: str | os.PathLike[str], framework: str = "pt", device: Any = "cpu") -> None:
         usable_device(device)
-        self._table = _Table(Path(filename).read_bytes())
+        self._table = _Table(_mapped(filename))
 
     def __enter__(self) -> safe_open:
         return self
@@ -103,9 +104,22 @@ class safe_open:
         """The texts stored beside the tensors."""
         return self._table.metadata
 
+    def describe(self, name: str) -> tuple[dtype, Shape]:
+        """The dtype and the shape of one tensor, which is not read."""
+        element, shape, _, _ = self._table.entry(name)
+        return element, shape
+
     def get_tensor(self, name: str) -> Tensor:
         """Read one tensor."""
         return self._table.tensor(name)
+
+
+def _mapped(filename: str | os.PathLike[str]) -> Any:
+    """The bytes of a file, read from the disk when they are looked at."""
+    with open(filename, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _describe(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -> tuple[dict[str, Any], list[Array]]:
@@ -164,7 +178,7 @@ def _write(file: IO[bytes], header: dict[str, Any], arrays: list[Array]) -> None
 class _Table:
     """The header of a safetensors file, checked against the size of the file."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: Any) -> None:
         if len(data) < 8:
             raise SafetensorError("Error while deserializing header: header too small")
         (length,) = struct.unpack("<Q", data[:8])
@@ -194,11 +208,15 @@ class _Table:
                 f"the tensors take {position} bytes of {len(self._data) - self._start}"
             )
 
-    def tensor(self, name: str) -> Tensor:
+    def entry(self, name: str) -> tuple[dtype, Shape, int, int]:
+        """Dtype, shape and bytes of a tensor."""
         entry = self.entries.get(name)
         if entry is None:
             raise SafetensorError(f"File does not contain tensor {name}")
-        element, shape, begin, end = entry
+        return entry
+
+    def tensor(self, name: str) -> Tensor:
+        element, shape, begin, end = self.entry(name)
         data, numpy_dtype = Storage(
             copied(bytes_over(self._data, self._start + begin, end - begin)), element
         ).memory_of(element)

@@ -16,7 +16,9 @@ import pullback
 from pullback import distributed as dist
 from pullback.distributed import checkpoint as dcp
 from pullback.distributed.checkpoint.filesystem import FileSystemWriter
+from pullback.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
 from pullback.distributed.tensor.dtensor import distribute_tensor
+from pullback.serialization.safetensors import load_file
 
 RANK = int(os.environ.get("RANK", 0))
 
@@ -125,3 +127,34 @@ def check_a_state_is_saved_in_a_thread_while_the_program_goes_on() -> None:
         dcp.load(state, checkpoint_id=folder)
         assert pullback.equal(state["weight"], state["bias"])
         assert state["bias"].tolist() == [1.0] * 4
+
+
+def check_another_process_writes_what_each_rank_holds() -> None:
+    with shared_folder() as folder:
+        weight = pullback.arange(4.0)
+        saved = dcp.async_save(
+            {"weight": distribute_tensor(weight), "bias": weight}, checkpoint_id=folder,
+            async_checkpointer_type=AsyncCheckpointerType.PROCESS,
+        )  # fmt: skip
+        dist.all_reduce(weight)
+        saved.result(120)
+        state = {"weight": pullback.zeros(4), "bias": pullback.zeros(4)}
+        dcp.load(state, checkpoint_id=folder)
+        assert state["weight"].tolist() == state["bias"].tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def check_ranks_write_safetensors_files_that_become_whole() -> None:
+    with shared_folder() as folder:
+        state = {"weight": distribute_tensor(pullback.arange(6.0)), "bias": pullback.ones(2)}
+        with pytest.raises(dcp.CheckpointException, match="several ranks have something to write"):
+            dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder))
+        dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder, save_distributed=True))
+        loaded = {"weight": pullback.zeros(6), "bias": pullback.zeros(2)}
+        dcp.load(loaded, storage_reader=dcp.HuggingFaceStorageReader(folder))
+        assert (loaded["weight"].tolist(), loaded["bias"].tolist()) == ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 1.0])
+        dcp.save(
+            state,
+            storage_writer=dcp.HuggingFaceStorageWriter(folder, save_distributed=True, enable_consolidation=True),
+        )
+        whole = load_file(f"{folder}/model-00001-of-00001.safetensors")
+        assert (whole["weight"].tolist(), whole["bias"].tolist()) == ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 1.0])

@@ -7,6 +7,7 @@ their own (storage.py, planner.py).
 from pullback.distributed.checkpoint.api import CheckpointException
 from pullback.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from pullback.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from pullback.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
 from pullback.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -27,7 +28,7 @@ from pullback.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 __all__ = [
     "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner",
-    "FileSystemReader", "FileSystemWriter", "LoadPlan", "LoadPlanner", "Metadata", "ReadItem", "SavePlan", "SavePlanner",
-    "StorageReader", "StorageWriter", "TensorStorageMetadata", "WriteItem", "async_save", "load", "load_state_dict", "save",
-    "save_state_dict",
+    "FileSystemReader", "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "LoadPlan",
+    "LoadPlanner", "Metadata", "ReadItem", "SavePlan", "SavePlanner", "StorageReader", "StorageWriter",
+    "TensorStorageMetadata", "WriteItem", "async_save", "load", "load_state_dict", "save", "save_state_dict",
 ]  # fmt: skip

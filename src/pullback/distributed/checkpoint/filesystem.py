@@ -125,7 +125,7 @@ class FileSystemWriter(StorageWriter):
                     info = _StorageInfo(plan.storage_data, start, file.tell() - start)
                     results.append(WriteResult(item.index, info.length, info))
                 self._settle(file)
-        return _done(results)
+        return finished_future(results)
 
     def discard(self) -> None:
         """Remove what this rank wrote for a checkpoint that did not come about."""
@@ -168,7 +168,8 @@ def _packed(value: Any) -> Any:
     return packed.getbuffer()
 
 
-def _done(result: T) -> Future[T]:
+def finished_future(result: T) -> Future[T]:
+    """A future of what is there."""
     future: Future[T] = Future()
     future.set_result(result)
     return future
@@ -228,11 +229,11 @@ class FileSystemReader(StorageReader):
         for item in plan.items:
             if item.storage_index not in self.storage_data:
                 raise RuntimeError(f"the checkpoint does not say where {item.storage_index.fqn} lies")
-            data = self._read(self.storage_data[item.storage_index])
+            info = self.storage_data[item.storage_index]
             if item.type is LoadItemType.BYTE_IO:
-                planner.load_bytes(item, data)
+                planner.load_bytes(item, self._read(info))
                 continue
-            source = narrowed(load(data), item.storage_offsets, item.lengths)
+            source = narrowed(self._piece(item.storage_index, info), item.storage_offsets, item.lengths)
             target = planner.resolve_tensor(item).detach()
             if target.size() != source.size():
                 raise AssertionError(
@@ -241,7 +242,12 @@ class FileSystemReader(StorageReader):
                 )
             target.copy_(source)
             planner.commit_tensor(item, target)
-        return _done(None)
+        return finished_future(None)
+
+    def _piece(self, index: MetadataIndex, info: Any) -> Tensor:
+        """The tensor that lies in one piece."""
+        piece: Tensor = load(self._read(info))
+        return piece
 
     def _read(self, info: _StorageInfo) -> io.BytesIO:
         """The bytes of one piece."""

@@ -14,11 +14,12 @@ from pullback.distributed.checkpoint.default_planner import DefaultSavePlanner
 from pullback.distributed.checkpoint.filesystem import FileSystemWriter
 from pullback.distributed.checkpoint.metadata import Metadata
 from pullback.distributed.checkpoint.planner import SavePlan, SavePlanner
+from pullback.distributed.checkpoint.staging import copied
 from pullback.distributed.checkpoint.stateful import Stateful
 from pullback.distributed.checkpoint.storage import StorageWriter, WriteResult
 from pullback.distributed.checkpoint.together import Together
+from pullback.distributed.checkpoint.writing_process import WritingProcess, WrittenElsewhere, can_write
 from pullback.distributed.process_group import is_initialized, new_group
-from pullback.distributed.tensor.dtensor import DTensor
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
@@ -75,8 +76,9 @@ def save(
         written = ranks.step("write", lambda: write(agreed[ranks.rank]))
         return ranks.first("finish", lambda: finish(metadata, written))
     except BaseException:
-        if isinstance(writer, FileSystemWriter):
-            writer.discard()
+        discard = getattr(writer, "discard", None)
+        if discard is not None:
+            discard()
         raise
 
 
@@ -105,7 +107,7 @@ def states_of(state_dict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class AsyncCheckpointerType(Enum):
-    """Where `async_save` saves: both mean a thread here."""
+    """Where `async_save` saves: in a thread, or with a process of its own that packs and writes."""
 
     THREAD = "thread"
     PROCESS = "process"
@@ -120,10 +122,11 @@ class AsyncSaveResponse:
 
 
 class _Background:
-    """The thread in which states are saved while the program goes on, and the group through which it talks."""
+    """The thread in which states are saved while the program goes on, the group through which it talks, and who writes."""
 
     pool: ThreadPoolExecutor | None = None
     group: Any = None
+    process: WritingProcess | None = None
 
 
 def async_save(
@@ -140,6 +143,8 @@ def async_save(
 ) -> Any:
     """Copy the state, and save the copy in a thread: the program may go on and change its tensors.
 
+    With `AsyncCheckpointerType.PROCESS` a process of its own packs and writes, which leaves the program's Python alone; a
+    storage writer of the program's own stays in the thread.
     Returns a future of what was saved. An `async_stager`, or a storage writer that has `stage`, makes the copy itself; where
     that gives a future, an `AsyncSaveResponse` of both is returned.
 
@@ -152,7 +157,7 @@ def async_save(
     ['weight']
     """
     writer = _writer(checkpoint_id, storage_writer)
-    stage = getattr(async_stager if async_stager is not None else writer, "stage", _copied)
+    stage = getattr(async_stager if async_stager is not None else writer, "stage", copied)
     staged = stage(states_of(state_dict))
     if process_group is None and not no_dist and is_initialized():
         # Of its own, so that its messages do not mix with those of the program.
@@ -162,9 +167,12 @@ def async_save(
         _Background.pool = ThreadPoolExecutor(1, thread_name_prefix="pullback checkpoint")
 
     def work() -> Metadata:
-        copied = staged.result() if isinstance(staged, Future) else staged
+        state = staged.result() if isinstance(staged, Future) else staged
+        place = writer
+        if async_checkpointer_type is AsyncCheckpointerType.PROCESS and can_write(writer):
+            place = _written_elsewhere(writer)
         return save(
-            copied, storage_writer=writer, planner=planner, process_group=process_group, no_dist=no_dist,
+            state, storage_writer=place, planner=planner, process_group=process_group, no_dist=no_dist,
             use_collectives=use_collectives,
         )  # fmt: skip
 
@@ -172,14 +180,11 @@ def async_save(
     return AsyncSaveResponse(staged, saved) if isinstance(staged, Future) else saved
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, DTensor):
-        return value.like(value._array.copy())
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, Mapping):
-        return {key: _copied(part) for key, part in value.items()}
-    return [_copied(part) for part in value] if isinstance(value, list) else value
+def _written_elsewhere(writer: Any) -> Any:
+    """The writer with a process that writes for it, which is started where there is none."""
+    if _Background.process is None or not _Background.process.is_alive:
+        _Background.process = WritingProcess()
+    return WrittenElsewhere(writer, _Background.process)
 
 
 def save_state_dict(
