@@ -88,9 +88,30 @@ def test_random_numbers_go_on() -> None:
     x = pullback.ones(4, 5, device="cuda")
     pullback.manual_seed(3)
     made = [compiled(x).cpu() for _ in range(8)]
+    assert "repeated by the device" in runner_of(compiled).describe(), runner_of(compiled).describe()
     pullback.manual_seed(3)
     for one in made:
         pullback.testing.assert_close(one, (F.dropout(x, 0.5) + pullback.rand(4, 5, device="cuda")).cpu())
+
+
+def test_random_numbers_of_forward_and_backward_go_on() -> None:
+    model = pullback.nn.Sequential(pullback.nn.Linear(8, 8), pullback.nn.Dropout(0.5), pullback.nn.Linear(8, 1)).to(
+        "cuda"
+    )
+    compiled = pullback.compile(lambda x: model(x).sum())
+    x = pullback.ones(4, 8, device="cuda")
+
+    def gradients(function: Any) -> list[Any]:
+        pullback.manual_seed(3)
+        found = []
+        for _ in range(8):
+            model.zero_grad()
+            function(x).backward()
+            found.append(model[0].weight.grad.cpu().clone())
+        return [*found, pullback.rand(2, device="cuda").cpu()]
+
+    for one, other in zip(gradients(compiled), gradients(lambda x: model(x).sum()), strict=True):
+        pullback.testing.assert_close(one, other)
 
 
 def test_a_wrong_target_is_told_of() -> None:

@@ -11,7 +11,8 @@ arrays, and so:
   those of the last call, the next runs kernel by kernel. If that happens again, launches are taken down anew, with memory of
   their own, and this result is copied from then on.
 - Python numbers, and values in the memory of the host, are part of what was taken down: with others it does not fit.
-- A program that draws random numbers, or whose kernels read values on the host, is never taken down.
+- A program that draws random numbers is taken down only by a device whose launches read where the stream is, and one whose
+  kernels read values on the host never.
 
 Whatever goes wrong while launches are taken down, nothing was launched: the program runs kernel by kernel.
 """
@@ -25,13 +26,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.device_array import DeviceArray
+from pullback.backend.random import default_generator
 
 CALLS_BEFORE = 2
 """How many calls run kernel by kernel first."""
 CAPTURES = 6
 """How often a program is taken down. The last time everything that may move or be held is copied."""
-_NOT_REPEATED = ("random.", "optimizer.")
-"""Kernels that go on from a state of the host."""
 
 
 class Loan:
@@ -54,8 +54,9 @@ class GraphRunner:
         self._moved: Counter[int] = Counter()
         self._held: Counter[int] = Counter()
         self._used = _used_inputs(program)
-        drawing = [call.kernel for call in program.calls if call.kernel.startswith(_NOT_REPEATED)]
-        self.reason = f"{drawing[0]} goes on from where it was" if drawing else ""
+        going_on = ("optimizer.",) if library.repeats_draws else ("optimizer.", "random.")
+        states = [call.kernel for call in program.calls if call.kernel.startswith(going_on)]
+        self.reason = f"{states[0]} goes on from where it was" if states else ""
         """Why launches are not taken down, if they are not."""
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -93,10 +94,14 @@ class GraphRunner:
             return self._calls(inputs)
         self._captures += 1
         self._graph = None
+        state = default_generator.pack_state()
         try:
             self._graph = graph = _Graph(self, inputs, raws, on_host)
+            if default_generator.pack_state().tobytes() != state.tobytes():
+                raise RuntimeError("random numbers are drawn on the host")
         except Exception as error:  # nothing was launched
-            self.reason = f"{type(error).__name__}: {error}"
+            default_generator.unpack_state(state)
+            self.reason, self._graph = f"{type(error).__name__}: {error}", None
             return self._calls(inputs)
         return graph.replay(inputs, raws)
 

@@ -66,6 +66,9 @@ class Library:
         recorded_as = getattr(function, "recorded_as", None)
         return self.find(function) if recorded_as is None else recorded_as(self.find(function.__wrapped__))
 
+    repeats_draws = False
+    """Whether launches that draw random numbers go on with the stream when they are repeated. See Note [Replayed graphs]."""
+
     def program_runner(self, program: Any, runner: Any) -> Any:
         """What runs a recorded program on the device: `runner` calls its kernels one by one."""
         return runner

@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from pullback.devices.cuda.philox import CapturedStream
+
 _WORKSPACE = 32 << 20
 """Bytes that cuBLAS computes with, as NVIDIA recommends for Hopper."""
 _COUNTERS = 1 << 18
@@ -18,8 +20,9 @@ _MEMORY_TYPE = 2
 class Captured:
     """What a run launched, ready to be launched again."""
 
-    def __init__(self, graph: Any, results: list[Any], memory: Any) -> None:
+    def __init__(self, graph: Any, results: list[Any], memory: Any, stream: CapturedStream) -> None:
         self._graph = graph
+        self._stream = stream
         self.results = results
         """What it gave, in memory of the graph."""
         self._memory = memory
@@ -28,6 +31,7 @@ class Captured:
 
     def launch(self) -> None:
         """Begin all of it, in the current stream."""
+        self._stream.go_on()
         self._graph.launch()
 
 
@@ -51,6 +55,7 @@ class Capturing:
         with self._stream:
             counter = library.counter(_COUNTERS)
             self._stream.synchronize()
+        stream = library.sampler.captured = CapturedStream(library.sampler, self._cupy)
         graph = None
         with self._stream, cuda.using_allocator(memory.malloc):
             self._stream.begin_capture()
@@ -59,7 +64,7 @@ class Capturing:
                 results = run()
                 library.pending.flush()
             finally:
-                self.is_on = False
+                self.is_on, library.sampler.captured = False, None
                 library.pending.give_up()
                 try:
                     graph = self._stream.end_capture()
@@ -71,7 +76,7 @@ class Capturing:
         with self._stream:
             if library.counter(1) is not counter:
                 raise RuntimeError("a kernel counts with more blocks than there are counters")
-        return Captured(graph, results, memory)
+        return Captured(graph, results, memory, stream)
 
     def gemm(self, *arguments: Any) -> None:
         """As `cublas.gemmEx`, which CuPy refuses here."""

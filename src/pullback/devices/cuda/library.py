@@ -77,6 +77,7 @@ class CudaLibrary(Library):
     name = "cuda"
     module = cupy
     wrapper = CudaArray
+    repeats_draws = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,7 +4,7 @@
 A thread draws four words of 32 bits at a time from the block (seed, number of the thread, counter). Blocks have 256
 threads, and there are as many blocks as the numbers need, at most as many as run at once. A thread's four words go to
 elements that lie as far apart as there are threads; 64-bit numbers take two words each. Dropout draws for 16 bytes of
-neighbours. The offset grows by four for every round of all threads.
+neighbours. The offset grows by four for every round of all threads. Launches of a graph read seed and offset from memory.
 """
 
 from __future__ import annotations
@@ -57,9 +57,13 @@ static __device__ inline void normals(const word r[4], float *out)
         out[pair] *= s; out[pair + 1] *= s;
     }
 }
-extern "C" __global__ void fill(TYPE *out, const wide n, const wide seed, wide counter, const double a, const double b,
-                                const wide range, const long long low)
+extern "C" __global__ void fill(TYPE *out, const wide n, wide seed, wide counter, const wide *state, const double a,
+                                const double b, const wide range, const long long low)
 {
+    if (state) {
+        seed = state[0];
+        counter += state[1];
+    }
     const wide thread = blockIdx.x * (wide)blockDim.x + threadIdx.x, threads = (wide)gridDim.x * blockDim.x;
     for (wide base = thread; base < n; base += threads * UNROLL, counter++) {
         word r[4];
@@ -74,9 +78,13 @@ extern "C" __global__ void fill(TYPE *out, const wide n, const wide seed, wide c
 }
 """
 _DROPOUT = r"""
-extern "C" __global__ void fill(TYPE *out, const wide n, const wide seed, wide counter, const double p, const double kept,
-                                const wide range, const long long low)
+extern "C" __global__ void fill(TYPE *out, const wide n, wide seed, wide counter, const wide *state, const double p,
+                                const double kept, const wide range, const long long low)
 {
+    if (state) {
+        seed = state[0];
+        counter += state[1];
+    }
     const wide thread = blockIdx.x * (wide)blockDim.x + threadIdx.x, threads = (wide)gridDim.x * blockDim.x;
     for (wide base = thread * WIDTH; base < n; base += threads * WIDTH)
         for (int part = 0; part < WIDTH; part += 4, counter++) {
@@ -171,6 +179,28 @@ class CudaGenerator(Generator):
         return self._initial_seed, start // 4
 
 
+class CapturedStream:
+    """Where the launches of a graph draw from: seed and counter lie in the GPU's memory, and are set before each run."""
+
+    def __init__(self, sampler: Sampler, cupy: Any) -> None:
+        self._sampler = sampler
+        self._state = cupy.zeros(2, np.uint64)
+        self.address = self._state.data.ptr
+        self._drawn = 0
+
+    def advance(self, count: int) -> int:
+        """The counter to draw from, from the beginning of the graph; the next launch draws after that."""
+        start = self._drawn
+        self._drawn += count
+        return start // 4
+
+    def go_on(self) -> None:
+        """Let the next run of the graph draw from where the generator is, and move that past what it draws."""
+        if self._drawn:
+            seed, counter = self._sampler.generator(0).advance(self._drawn)
+            _setting()((1,), (1,), (self._state, np.uint64(seed), np.uint64(counter)))
+
+
 class Sampler:
     """Fills arrays of one GPU library."""
 
@@ -178,6 +208,8 @@ class Sampler:
         self._library = library
         self._cupy = import_module("cupy")
         self._generators: dict[int, CudaGenerator] = {}
+        self.captured: CapturedStream | None = None
+        """What draws from the GPU's own generator while launches are taken down."""
 
     def generator(self, index: int) -> CudaGenerator:
         """The generator of a GPU that is meant when none is named."""
@@ -276,16 +308,38 @@ class Sampler:
         threads = device.attributes["MaxThreadsPerMultiProcessor"]
         grid = min(device.attributes["MultiProcessorCount"] * (threads // _BLOCK), -(-raw.size // _BLOCK))
         rounds = (raw.size - 1) // (_BLOCK * grid * unroll) + 1
-        source = generator if isinstance(generator, CudaGenerator) else self.generator(raw.data.device_id)
-        seed, counter = source.advance(rounds * 4)
+        own = self.generator(raw.data.device_id)
+        source = generator if isinstance(generator, CudaGenerator) else own
         kernel = _compiled(_TYPES[raw.dtype.name], unroll, prepare, value, width)
         u = np.uint64
-        kernel(
-            (grid,), (_BLOCK,), (target, u(raw.size), u(seed), u(counter), float(a), float(b), u(range), np.int64(low))
-        )
+        stream = self.captured
+        if stream is None:
+            seed, counter = source.advance(rounds * 4)
+            state = 0
+        elif source is own:
+            seed, counter = 0, stream.advance(rounds * 4)
+            state = stream.address
+        else:
+            raise RuntimeError("a generator of the program's own is drawn from")
+        given = (target, u(raw.size), u(seed), u(counter), u(state), float(a), float(b), u(range), np.int64(low))
+        kernel((grid,), (_BLOCK,), given)
         if target is not dense:
             dense[...] = target
         return array
+
+
+_SET = """
+extern "C" __global__ void set(unsigned long long *state, unsigned long long seed, unsigned long long counter)
+{
+    state[0] = seed;
+    state[1] = counter;
+}
+"""
+
+
+@cache
+def _setting() -> Any:
+    return import_module("cupy").RawKernel(_SET, "set")
 
 
 @cache
