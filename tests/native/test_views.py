@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from pullback import native
+from pullback.backend import array_module
 from pullback.kernels import indexing, joining, shape
 
 pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
 
-kernels: dict[str, Any] = {**vars(shape), **vars(indexing), **vars(joining)}
+kernels: dict[str, Any] = {**vars(array_module), **vars(shape), **vars(indexing), **vars(joining)}
 
 ARRAYS = [
     np.arange(24).astype(dtype).reshape(2, 3, 4)[where]
@@ -135,3 +136,9 @@ def test_gradients_of_a_join_are_cast_by_the_reference() -> None:
     first, second = kernels["cat_back"](grad, [(2, 3), (2, 2)], [np.dtype("float32"), np.dtype("float64")], 1)
     assert first.dtype == "float32"
     assert second.dtype == "float64"
+
+
+@pytest.mark.parametrize("name", ["data_address", "memory_bounds"])
+@pytest.mark.parametrize("array", [*ARRAYS, np.arange(24.0).reshape(4, 6)[::-2, ::-1]])
+def test_addresses_equal_the_reference(name: str, array: Any) -> None:
+    assert kernels[name](array) == kernels[name].__wrapped__(array)

@@ -126,14 +126,14 @@ def empty_beside(array: Array, shape: Shape, dtype: DType) -> Array:
     return np.empty(shape, dtype)
 
 
-@by_device
+@native
 def memory_bounds(array: Array) -> tuple[int, int]:
     """The addresses of the first byte and of one past the last byte that `array` touches."""
     low, high = np.lib.array_utils.byte_bounds(array)
     return int(low), int(high)
 
 
-@by_device
+@native
 def data_address(array: Array) -> int:
     """The address of the first element."""
     return int(array.__array_interface__["data"][0])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from pullback.backend.device import find_library
@@ -72,9 +73,14 @@ class CallsRunner:
     def __init__(self, program: Program, reason: str = "") -> None:
         self.program = program
         self._reason = reason
-        used: set[Any] = {*program.outputs, *[value for _, value in program.writes]}
-        self._steps: list[tuple[Any, list[Any]]] = []
         self._constants: dict[Any, Any] = {}
+
+    @cached_property
+    def _steps(self) -> list[tuple[Any, list[Any]]]:
+        """The calls, each with what nobody reads after it. Mostly a compiled program runs before they are asked for."""
+        program = self.program
+        used: set[Any] = {*program.outputs, *[value for _, value in program.writes]}
+        steps: list[tuple[Any, list[Any]]] = []
         for value in used:
             self._hold(value)
         for call in reversed(program.calls):
@@ -82,19 +88,19 @@ class CallsRunner:
             for value in read:
                 self._hold(value)
             call = replace(call, arguments=without_sizes(call.arguments), options=without_sizes(call.options))
-            self._steps.append((call, [value for value in {*read, *call.results} if value not in used]))
+            steps.append((call, [value for value in {*read, *call.results} if value not in used]))
             used |= read
-        self._steps.reverse()
+        return steps[::-1]
 
     def _hold(self, value: Any) -> None:
         if isinstance(value, Value) and value.constant is not None:
             self._constants[value] = value.constant
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        program = self.program
+        program, steps = self.program, self._steps
         arrays: dict[Any, Any] = dict(self._constants)
         arrays.update(zip(program.inputs, inputs, strict=True))
-        for call, gone in self._steps:
+        for call, gone in steps:
             made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
             for value, array in zip(call.results, (made,) if call.is_single else made, strict=True):
                 arrays[value] = array

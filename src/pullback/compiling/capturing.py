@@ -14,6 +14,7 @@ from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import dtype
 from pullback.backend.mirror import mirrors
 from pullback.backend.traced_array import ReadNumber, is_traced, plain
+from pullback.compiling.collecting import not_collecting
 from pullback.compiling.effects import watching_calls
 from pullback.compiling.kernel_names import following_sizes, recording_kernels, stopping_at_methods, watching_streams
 from pullback.compiling.memory import laid_out, storage_key
@@ -216,22 +217,18 @@ def capture(
     """
     if not _recording_lock.acquire(blocking=False):
         return None
-    # Everything that is recorded stays until the end: looking for garbage meanwhile takes half of the time.
-    collects = gc.isenabled()
-    gc.disable()
-    new_tensors = _NewTensors()
     try:
-        capturing = _Capturing(function, args, kwargs, code, new_tensors)
-        capturing.follow(free)
-        capturing.made.free = free
-        capturing.follows_sizes = with_sizes
-        capturing.recorder.spots = [] if with_spots else None
-        made = capturing.run()
-        made.holders = [tensor for tensor in new_tensors.all() if is_traced(tensor._array)]
-        return made
+        with not_collecting():
+            new_tensors = _NewTensors()
+            capturing = _Capturing(function, args, kwargs, code, new_tensors)
+            capturing.follow(free)
+            capturing.made.free = free
+            capturing.follows_sizes = with_sizes
+            capturing.recorder.spots = [] if with_spots else None
+            made = capturing.run()
+            made.holders = [tensor for tensor in new_tensors.all() if is_traced(tensor._array)]
+            return made
     finally:
-        if collects:
-            gc.enable()
         _recording_lock.release()
 
 
@@ -246,6 +243,9 @@ class _Capturing:
         self.made = Capture()
         self._asks_for_gradients = code is not None and not {"grad", "backward"}.isdisjoint(code.co_names)
         self.leaves: list[Any] = []
+        self._inputs: set[Any] = set()
+        self._taken: set[Value] = set()
+        """The values of results."""
         self.edges: list[tuple[Any, Any]] = []
         """Arguments with a history, with the node that they begin at here and their own edge."""
         self.containers: dict[int, Any] = {}
@@ -421,6 +421,7 @@ class _Capturing:
             if type(leaf) is ReadNumber and not self.recorder.stops:
                 output.index, output.is_number = len(made.program.outputs), True
                 made.program.outputs.append(next(value for given, value in self.recorder.numbers if given is leaf))
+                self._taken.add(made.program.outputs[-1])
             elif type(leaf) in (TracedNumber, TracedInt) and leaf._numbers is self.recorder.followed:
                 output.expression = leaf._expression
             elif not isinstance(leaf, TensorBase):
@@ -483,9 +484,16 @@ class _Capturing:
     def _own_value(self, array: Any) -> Value:
         """The value of a result, which has memory of its own: one that others hold too is copied."""
         value = self.recorder.read(array)
-        if value in self.made.program.outputs or value in self.recorder.program.inputs:
-            return self.recorder.copied(value, array)
+        if value in self._taken or value in self._own_inputs():
+            value = self.recorder.copied(value, array)
+        self._taken.add(value)
         return value
+
+    def _own_inputs(self) -> set[Any]:
+        """The inputs, all of which were found before the first result is asked for."""
+        if len(self._inputs) != len(self.recorder.program.inputs):
+            self._inputs = set(self.recorder.program.inputs)
+        return self._inputs
 
     def _describe_view(self, leaf: Any, output: Output) -> bool:
         """Whether a result is a view of an input: then it is taken of that again."""

@@ -25,6 +25,7 @@ from pullback.backend.dtype import default_float
 from pullback.compiling.backend import build, build_exactly, device_of_program
 from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.checking import run_checked
+from pullback.compiling.collecting import not_collecting
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.function_text import CannotSplit, Spot, mentions_create_graph
@@ -280,7 +281,8 @@ class CompiledFunction:
                 if text is not None and self._stopped > 1:  # the first call may differ from all others
                     self.cut(text, made)
             else:
-                result = self._learn(kind, made, leaves, args, kwargs)
+                with not_collecting():
+                    result = self._learn(kind, made, leaves, args, kwargs)
         finally:
             if result is made.result:
                 made.release_traced()
@@ -313,18 +315,20 @@ class CompiledFunction:
             if is_known:  # it holds for other values of those numbers alone that had another one
                 same = [p for p, value in values.items() if all(former[p] == value for former in like)]
                 made.conditions = [*made.conditions, *[only_for(place, leaves[place]) for place in same]]
-            entry = Entry(made, self.function, _builder() if is_known else replay)
+            entry: Entry | None = None
+            if is_known or made.gradient_values or made.is_freed:  # else the result is eager's own
+                entry = Entry(made, self.function, _builder() if is_known else replay)
         except Exception as error:  # the call itself went well
             kind.is_eager = True
             kind.stops = [Stop(f"no program can be made of it ({type(error).__name__}: {error})", None)]
             return made.result
         result = made.result
-        if self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
+        if entry is not None and self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
             kind.is_eager = True
             kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
-        else:
+        elif entry is not None:
             result = entry.result_of(made, leaves, args, kwargs)
-        if is_known:
+        if is_known and entry is not None:
             entry.recorded_as = now
             kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
             kind.attempts = 0

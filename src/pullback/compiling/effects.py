@@ -21,6 +21,7 @@ from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.recorder import Recorder
 from pullback.compiling.surroundings import LIBRARY
 from pullback.graph.source_lines import PACKAGE
+from pullback.native import extension
 
 _PURE = {
     getattr(builtins, name)
@@ -63,16 +64,26 @@ def watching_calls(
 
     `is_held` says whether a container was there before, so that changing it is an effect; `numbers` is told of calls.
     """
-    kinds: dict[CodeType, int] = {}
-    own = (PACKAGE, *[sys.modules[type(library).__module__].__file__ or PACKAGE for library in in_use])
+    kinds: dict[int, int] = {}  # by identity: the hash of a code is made of all that it holds
+    held: list[CodeType] = []
+    noted: set[int] = set()
+    own: dict[int, CodeType] = {}
+    files = (PACKAGE, *[sys.modules[type(library).__module__].__file__ or PACKAGE for library in in_use])
     former: Any = sys.getprofile()
 
     def kind_of(code: CodeType) -> int:
-        kind = kinds.get(code)
+        kind = kinds.get(id(code))
         if kind is None:
             name = code.co_filename
-            kind = kinds[code] = _OWN if name.startswith(own) else _LIBRARYS if _is_librarys(name) else _USERS
+            kind = kinds[id(code)] = _OWN if name.startswith(files) else _LIBRARYS if _is_librarys(name) else _USERS
+            held.append(code)
         return kind
+
+    def begin() -> None:
+        if extension is None:
+            sys.setprofile(watch)
+        else:  # without the events of own functions, at which nothing is to be done
+            extension.watch_frames(watch, own)
 
     def is_users(frame: FrameType) -> bool:
         """Whether a function is the user's, or one of Python's library that acts for it."""
@@ -85,8 +96,13 @@ def watching_calls(
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
-            if frame.f_code not in kinds:
-                _note_names(recorder, frame.f_code, kind_of(frame.f_code) == _OWN)
+            code = frame.f_code
+            if id(code) not in noted:
+                noted.add(id(code))
+                is_own = kind_of(code) == _OWN
+                _note_names(recorder, code, is_own)
+                if is_own:
+                    own[id(code)] = code
             if numbers is not None and is_users(frame):
                 numbers.enter(frame)
             return
@@ -94,7 +110,7 @@ def watching_calls(
             if numbers is not None and numbers.is_inside(frame):
                 sys.setprofile(None)
                 numbers.leave(frame, argument)
-                sys.setprofile(watch)
+                begin()
             return
         if event != "c_call":
             return
@@ -112,9 +128,9 @@ def watching_calls(
         if changes or not _is_pure(argument):
             sys.setprofile(None)
             recorder.stop(f"{getattr(argument, '__name__', argument)}() is called, which may do more than compute")
-            sys.setprofile(watch)
+            begin()
 
-    sys.setprofile(watch)
+    begin()
     try:
         yield
     finally:

@@ -83,9 +83,17 @@ class Reading:
         """How long one element takes, in additions, roughly."""
         return sum(expression_cost(expression) for expression in self.program.expressions())
 
+    @cached_property
+    def number(self) -> int:
+        """The same for readings that are equal, and no others."""
+        return _numbers.setdefault(self, len(_numbers))
+
     @property
     def is_mask(self) -> bool:
         return self.program.result.kind == MASK
+
+
+_numbers: dict[Reading, int] = {}
 
 
 def expression_cost(expression: Expr) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pullback.backend.array_module import as_array, memory_bounds, ndarray, restride
+from pullback.backend.array_module import as_array, ndarray, restride
 from pullback.backend.traced_array import is_traced, plain
 from pullback.compiling.absent_gradients import without
 from pullback.compiling.backend import device_of_program, simplify, split
 from pullback.compiling.capturing import Capture, Input, form_of_grad, hooks_of
-from pullback.compiling.memory import laid_out
+from pullback.compiling.memory import WrittenApart, laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
@@ -69,8 +69,7 @@ class Entry:
         self.written = [place for place, _ in made.program.writes]
         self._build(made)
         self._arrays: list[Any] = [None] * len(self.inputs)
-        self._is_disjoint = False
-        """Whether none of these that is written to shares memory with another."""
+        self._apart = WrittenApart(self.written, [given.place is None for given in self.inputs])
         read = {given.grad_of for given in self.inputs}
         self._dropped = [
             grad.input for grad in self.grads
@@ -133,28 +132,27 @@ class Entry:
         assert self.surroundings is not None
         if not self.surroundings.is_as_it_was() or not all(c.holds(leaves) for c in self.conditions):
             return False
-        arrays = self._arrays
-        is_known = self._is_disjoint
+        former, arrays = self._arrays, []
         for number, given in enumerate(self.inputs):
             tensor = _tensor_of(given, leaves)
             if tensor is None or (self.reads_grads and (tensor._grad is None) is not (self.had_grad[number] is None)):
                 return False
             array = tensor._array
             if given.place is None:
-                if array is not arrays[number] and not _has_form(array, self.values[number]):
-                    return False
+                if array is not former[number]:
+                    if not _has_form(array, self.values[number]):
+                        return False
+                    former[number] = array
                 if tensor._requires_grad is not self.requires_grad[number]:
                     return False
             elif is_traced(array):
                 array = plain(array)
-            if array is not arrays[number]:
-                arrays[number], is_known = array, False
+            arrays.append(array)
             if tensor._extra is not None and (hooks_of(tensor) is not None) is not self.had_hooks[number]:
                 return False
             if self.writes_grads and form_of_grad(tensor) != self.had_grad[number]:
                 return False
-        self._is_disjoint = is_known or not self.written or not _overlap(arrays, self.written)
-        return self._is_disjoint
+        return not self.written or self._apart.holds_for(arrays)
 
     # The run.
 
@@ -321,17 +319,3 @@ def _with_strides(array: Any, strides: Any) -> Any:
 
 def _has_form(array: Any, value: Value) -> bool:
     return bool(array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides)
-
-
-def _overlap(arrays: Sequence[Any], written: Sequence[int]) -> bool:
-    """Whether an array that is written to shares memory with another."""
-    places = set(written)
-    bounds = sorted([(*memory_bounds(array), n in places) for n, array in enumerate(arrays) if array.size])
-    end = end_of_written = 0
-    for low, high, is_written in bounds:
-        if low < (end if is_written else end_of_written):
-            return True
-        end = max(end, high)
-        if is_written:
-            end_of_written = max(end_of_written, high)
-    return False

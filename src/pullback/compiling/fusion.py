@@ -53,6 +53,9 @@ class Group:
     made: dict[Storage, StepKind] = field(default_factory=dict)
     reads: set[Storage] = field(default_factory=set)
     ancestors: int = 0
+    """The groups that come before, by their bits."""
+    followers: dict[int, Group] = field(default_factory=dict)
+    """Those that read what it makes, by their numbers."""
     cost: int = 0
 
     @property
@@ -253,12 +256,10 @@ class Fusion:
             other = self.group_of[writer]
             if other is not group:
                 bits |= other.ancestors | 1 << other.number
+                other.followers[group.number] = group
         if bits & ~group.ancestors:
             group.ancestors |= bits
-            bit = 1 << group.number
-            for other in self.groups:
-                if other.ancestors & bit:
-                    other.ancestors |= group.ancestors
+            _tell_followers(group)
 
     def ordered(self) -> list[Group]:
         """The groups, each after those that it needs, calls as late as can be, else as the program has them.
@@ -290,6 +291,17 @@ class Fusion:
         steps = self.groups[number].steps
         writes = any(place.storage.before is not None for step in steps for place in writes_of(step))
         return writes, isinstance(steps[0], KernelCall), number
+
+
+def _tell_followers(group: Group) -> None:
+    """Let those that come after a group come after all that it comes after."""
+    pending = [group]
+    while pending:
+        group = pending.pop()
+        for follower in group.followers.values():
+            if group.ancestors & ~follower.ancestors:
+                follower.ancestors |= group.ancestors
+                pending.append(follower)
 
 
 def _overwrites_safely(group: Group, out: Place) -> bool:

@@ -232,7 +232,7 @@ def _kernel(kernel: Any, name: str, title: str) -> Callable[..., Any]:
     recorded.__wrapped__ = kernel  # type: ignore[attr-defined]  # as functools.wraps does
     # What makes an array is made anew for the library of a device.
     recorded.recorded_as = lambda made: _kernel(made, name, title)  # type: ignore[attr-defined]  # Library.maker asks
-    return recorded
+    return recorded if extension is None else extension.unwatched(recorded)
 
 
 def _following(number_as: Any) -> Any:

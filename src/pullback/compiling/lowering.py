@@ -124,6 +124,10 @@ class Lowering:
                     INPUT, index, shape=tuple(value.shape), strides=tuple(value.strides), dtype=dtype
                 ).whole
 
+    def has_changing_sizes(self) -> bool:
+        """Whether a template wrote the program down."""
+        return bool(self._sizes or self._strides)
+
     def place(self, value: Any) -> Place:
         """Where a value is; a constant gets a place when it is first read."""
         if value not in self.places:
@@ -282,15 +286,58 @@ def lower(program: Program) -> Lowering:
     from pullback.compiling.lowered import LOWERINGS
 
     made = Lowering(program)
+    known: dict[Any, Element] = {}
     for call in program.calls:
         before = len(made.steps)
         made.call = call
         try:
+            form = None if made.has_changing_sizes() else _form_of(made, call)
+            if form in known:
+                _lower_alike(made, call, known[form])
+                continue
             _lower_call(made, call, LOWERINGS)
+            if form is not None and len(made.steps) == before + 1 and isinstance(step := made.steps[-1], Element):
+                if made.places[call.results[0]] is step.out and step.reads == _operands(made, call, step.out.shape):
+                    known[form] = step
         except NotLowered:
             del made.steps[before:]
             _keep_call(made, call)
     return made
+
+
+def _form_of(made: Lowering, call: Call) -> Any:
+    """What a call has in common with those that become the same step elsewhere; None where it has no such form.
+
+    Of ten thousand calls in a row, most are like some others: only the first of them is looked at.
+    """
+    if call.is_ordered or call.is_view or not call.is_single or call.options:
+        return None
+    parts: list[Any] = [call.function]
+    for part in call.arguments:
+        kind = type(part)
+        if kind is Value:
+            place = made.place(part)
+            parts.append((place.shape, place.strides, place.offset % place.dtype.itemsize, place.dtype))
+        elif kind is float or kind is int or kind is bool or kind is str or part is None:
+            parts.append((kind, repr(part)))
+        else:
+            return None
+    result = call.results[0]
+    parts.append((result.shape, result.strides, result.dtype))
+    return tuple(parts)
+
+
+def _operands(made: Lowering, call: Call, shape: tuple[int, ...]) -> list[Place]:
+    """The arrays among the arguments, in order, as a step of a shape reads them."""
+    return [made.place(part).broadcast(shape) for part in call.arguments if type(part) is Value]
+
+
+def _lower_alike(made: Lowering, call: Call, step: Element) -> None:
+    """Add the step of a call whose like became `step`."""
+    like = step.out
+    out = made.places[call.results[0]] = made.new(like.shape, like.dtype, like.strides)
+    operands = dict(zip(step.operands, _operands(made, call, out.shape), strict=True))
+    made.steps.append(Element(out, step.reading, operands, {}, step.real, call))
 
 
 def _lower_call(made: Lowering, call: Call, lowerings: dict[str, Callable[..., Any]]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -79,6 +80,45 @@ def written(
     made = laid_out(whole, whole.shape, strides_of_whole, whole.dtype)
     _window(made, offset, shape, strides, dtype)[...] = source
     return made
+
+
+class WrittenApart:
+    """Whether arrays that are written to share no memory with others.
+
+    Those at places that are `lasting` are mostly the same in the next call, and are not asked again then.
+    """
+
+    def __init__(self, written: Sequence[int], lasting: Sequence[bool]) -> None:
+        self._written = frozenset(written)
+        self._lasting = lasting
+        self._known: tuple[list[Any], list[Any]] = ([None] * len(lasting), [(0, 0, False)] * len(lasting))
+        """Arrays and their bounds; replaced as one, since other threads may ask."""
+
+    def holds_for(self, arrays: Sequence[Any]) -> bool:
+        """Whether it is so."""
+        former, bounds = self._known
+        if all(map(operator.is_, former, arrays)):
+            return True
+        bounds = list(bounds)
+        for place, array in enumerate(arrays):
+            if array is not former[place]:
+                bounds[place] = (*(memory_bounds(array) if array.size else (0, 0)), place in self._written)
+        if not _are_apart(bounds):
+            return False
+        self._known = [a if lasts else None for a, lasts in zip(arrays, self._lasting, strict=True)], bounds
+        return True
+
+
+def _are_apart(bounds: Sequence[tuple[int, int, bool]]) -> bool:
+    """Whether no piece of memory that is written to overlaps another."""
+    end = end_of_written = 0
+    for low, high, is_written in sorted(bounds):
+        if low < (end if is_written else end_of_written) and high > low:
+            return False
+        end = max(end, high)
+        if is_written:
+            end_of_written = max(end_of_written, high)
+    return True
 
 
 def copied_results(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import heapq
 import math
 import struct
 from collections.abc import Callable, Sequence
@@ -175,32 +177,57 @@ def arena_of(segment: Segment) -> tuple[dict[Storage, int], int]:
             if storage.origin == MADE and storage not in kept:
                 span[storage] = (span.get(storage, (turn, turn))[0], turn)
     offsets: dict[Storage, int] = {}
-    free: list[tuple[int, int]] = []  # (offset, size) of gaps below `end`
-    active: list[tuple[int, int, int]] = []  # (last turn, offset, size)
-    end = 0
+    gaps = _Gaps()
+    active: list[tuple[int, int, int]] = []  # (last turn, offset, size), a heap
     for storage, (begin, last) in sorted(span.items(), key=lambda item: item[1][0]):
-        for done in [a for a in active if a[0] < begin]:
-            active.remove(done)
-            free = _merged([*free, done[1:]])
+        while active and active[0][0] < begin:
+            _, at, size = heapq.heappop(active)
+            gaps.add(at, size)
         size = -(-max(storage.nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
-        fitting = min((gap for gap in free if gap[1] >= size), key=lambda gap: gap[1], default=None)
-        if fitting is None:
-            at, end = end, end + size
-        else:
-            free.remove(fitting)
-            at = fitting[0]
-            if fitting[1] > size:
-                free.append((at + size, fitting[1] - size))
-        offsets[storage] = at
-        active.append((last, at, size))
-    return offsets, end
+        at = offsets[storage] = gaps.take(size)
+        heapq.heappush(active, (last, at, size))
+    return offsets, gaps.end
 
 
-def _merged(gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    made: list[tuple[int, int]] = []
-    for offset, size in sorted(gaps):
-        if made and sum(made[-1]) == offset:
-            made[-1] = (made[-1][0], made[-1][1] + size)
-        else:
-            made.append((offset, size))
-    return made
+class _Gaps:
+    """Free memory below `end`, neighbours taken together."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        self._size_at: dict[int, int] = {}
+        self._begin_of: dict[int, int] = {}
+        """By where they end."""
+        self._by_size: list[tuple[int, int]] = []
+        """(size, offset), sorted."""
+
+    def take(self, size: int) -> int:
+        """The smallest gap that is large enough, else memory at the end."""
+        place = bisect.bisect_left(self._by_size, (size, 0))
+        if place == len(self._by_size):
+            self.end += size
+            return self.end - size
+        found, at = self._by_size[place]
+        self._remove(at, found)
+        if found > size:
+            self._enter(at + size, found - size)
+        return at
+
+    def add(self, at: int, size: int) -> None:
+        """Take memory back."""
+        before = self._begin_of.get(at)
+        if before is not None:
+            self._remove(before, at - before)
+            at, size = before, size + at - before
+        after = self._size_at.get(at + size)
+        if after is not None:
+            self._remove(at + size, after)
+            size += after
+        self._enter(at, size)
+
+    def _enter(self, at: int, size: int) -> None:
+        self._size_at[at], self._begin_of[at + size] = size, at
+        bisect.insort(self._by_size, (size, at))
+
+    def _remove(self, at: int, size: int) -> None:
+        del self._size_at[at], self._begin_of[at + size]
+        del self._by_size[bisect.bisect_left(self._by_size, (size, at))]

@@ -61,7 +61,7 @@ class _Simplified:
         if not call.is_ordered:
             found = self._known(call)
             if found is not None:
-                self._replaced.update(zip(call.results, found, strict=True))
+                self._replaced.update(zip(call.results, map(self.replaced, found), strict=True))
                 return None
             if self._fold(call):
                 return None
@@ -145,7 +145,7 @@ class _Simplified:
         except Exception:  # it will be raised where the program runs
             return False
         for result, array in zip(call.results, (made,) if call.is_single else made, strict=True):
-            result.constant = as_array(array)
+            self._replaced[result] = Value(result.shape, result.dtype, result.strides, as_array(array), result.place)
         return True
 
 

@@ -152,10 +152,10 @@ class Element:
     real: str
     """The type in C in which it is computed."""
     source: Call | None = None
+    reads: list[Place] = field(init=False)
 
-    @property
-    def reads(self) -> list[Place]:
-        return list(self.operands.values())
+    def __post_init__(self) -> None:
+        self.reads = list(self.operands.values())
 
 
 @dataclass(eq=False)
@@ -167,10 +167,10 @@ class Reduction:
     operand: Place
     axes: tuple[int, ...]
     source: Call | None = None
+    reads: list[Place] = field(init=False)
 
-    @property
-    def reads(self) -> list[Place]:
-        return [self.operand]
+    def __post_init__(self) -> None:
+        self.reads = [self.operand]
 
 
 @dataclass(eq=False)
@@ -181,10 +181,10 @@ class MatrixProduct:
     a: Place
     b: Place
     source: Call | None = None
+    reads: list[Place] = field(init=False)
 
-    @property
-    def reads(self) -> list[Place]:
-        return [self.a, self.b]
+    def __post_init__(self) -> None:
+        self.reads = [self.a, self.b]
 
 
 @dataclass(eq=False)

@@ -17,11 +17,13 @@ counts among them.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -71,7 +73,7 @@ class _Copier:
         new.program.outputs = [None if value is None else self._given(value) for value in program.outputs]
         new.program.writes = [(place, self._value(value)) for place, value in program.writes]
         new.outputs = [self._output(output) for output in made.outputs]
-        new.inputs = self._inputs(made.inputs)
+        new.inputs = _copied_inputs(made.inputs, [self._value(given.value) for given in made.inputs])
         for name in ("structure", "grads", "versions", "shown", "differentiable", "reads_grads", "conditions", "is_freed",
                      "surroundings", "free", "cut_off"):  # fmt: skip
             setattr(new, name, getattr(made, name))
@@ -81,14 +83,6 @@ class _Copier:
             new.sizes = Sizes()
             new.sizes.conditions, new.sizes.computed = made.sizes.conditions, made.sizes.computed
             new.sizes.seen = [self._visit(number, "seen") for number in made.sizes.seen]
-        return new
-
-    def _inputs(self, inputs: Sequence[Input]) -> list[Input]:
-        new = [given.copied(self._value(given.value)) for given in inputs]
-        places = {id(given): number for number, given in enumerate(inputs)}
-        for given, copy in zip(inputs, new, strict=True):
-            if given.grad_of is not None:
-                copy.grad_of = new[places[id(given.grad_of)]]
         return new
 
     def _output(self, output: Output) -> Output:
@@ -147,19 +141,49 @@ def _is_uniform(array: Any) -> bool:
     return array.size <= 1 or bool((array == array.flat[0]).all())
 
 
+def _copied_inputs(inputs: Sequence[Input], values: Sequence[Any]) -> list[Input]:
+    new = [given.copied(value) for given, value in zip(inputs, values, strict=True)]
+    places = {id(given): number for number, given in enumerate(inputs)}
+    for given in new:
+        if given.grad_of is not None:
+            given.grad_of = new[places[id(given.grad_of)]]
+    return new
+
+
+def _without_tensors(made: Capture) -> Capture:
+    """A recording that holds no arrays of the call, beside the same program. (What makes programs faster makes new ones.)"""
+    new = copy.copy(made)
+    new.inputs = _copied_inputs(made.inputs, [given.value for given in made.inputs])
+    new.program = copy.copy(made.program)
+    new.result = new.recorder = new.state = None
+    new.holders = []
+    return new
+
+
 class Sample:
-    """A recording for one shape: a copy of it, its numbers, and the sizes of the arguments."""
+    """A recording for one shape, its numbers, and the sizes of the arguments."""
 
     def __init__(self, made: Capture, leaves: Sequence[Any]) -> None:
-        self.numbers: list[tuple[Any, str]] = []
-        self.made = _Copier(self._collect).capture(made)
+        self.made = _without_tensors(made)
         self.sizes = sizes_of(leaves)
         self.values = {place: repr(leaves[place]) for place in made.free}
-        self.skeleton = fingerprint(_Copier(lambda number, kind: 0).capture(made))
 
-    def _collect(self, number: Any, kind: str) -> Any:
-        self.numbers.append((number, kind))
-        return number
+    @cached_property
+    def numbers(self) -> list[tuple[Any, str]]:
+        """All numbers in it, in order. They are looked for when there is another recording to compare with."""
+        found: list[tuple[Any, str]] = []
+
+        def collect(number: Any, kind: str) -> Any:
+            found.append((number, kind))
+            return number
+
+        _Copier(collect).capture(self.made)
+        return found
+
+    @cached_property
+    def skeleton(self) -> Any:
+        """What it is apart from them."""
+        return fingerprint(_Copier(lambda number, kind: 0).capture(self.made))
 
     def is_like(self, other: Sample) -> bool:
         """Whether two recordings differ in nothing but numbers."""
@@ -409,6 +433,8 @@ class Templates:
             return False
         groups = self._samples.setdefault(key, [])
         sizes = sizes_of(leaves)
+        if not sizes:
+            return False
         if len(groups) == 1 and any(sample.sizes == sizes for sample in groups[0]):
             return False
         sample = Sample(made, leaves)

@@ -63,8 +63,9 @@ class Library:
 
     def maker(self, function: Any) -> Any:
         """The form of an array function that makes arrays of this library; a recorded one is recorded here too."""
-        recorded_as = getattr(function, "recorded_as", None)
-        return self.find(function) if recorded_as is None else recorded_as(self.find(function.__wrapped__))
+        recorded = getattr(function, "__self__", function)  # where no profiler is told of its calls
+        recorded_as = getattr(recorded, "recorded_as", None)
+        return self.find(function) if recorded_as is None else recorded_as(self.find(recorded.__wrapped__))
 
     repeats_draws = False
     """Whether launches that draw random numbers go on with the stream when they are repeated. See Note [Replayed graphs]."""

@@ -52,6 +52,7 @@ extern const KernelEntry selection_kernels[];
 extern const KernelEntry view_kernels[];
 
 extern PyMethodDef tensor_methods[];
+extern PyMethodDef watching_methods[];
 PyObject *make_program(PyObject *module, PyObject *arguments);
 PyObject *can_multiply(PyObject *module, PyObject *arguments);
 
@@ -391,7 +392,8 @@ PyMODINIT_FUNC PyInit_kernels(void)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods) ||
-                   PyModule_AddFunctions(module, pass_methods) || PyModule_AddFunctions(module, tensor_methods)))
+                   PyModule_AddFunctions(module, pass_methods) || PyModule_AddFunctions(module, tensor_methods) ||
+                   PyModule_AddFunctions(module, watching_methods)))
         Py_CLEAR(module);
 #if defined(QUICK_BUILD) /* for tests, in less time: setup.py */
     if (module && PyModule_AddIntConstant(module, "quick_build", 1))
