@@ -244,7 +244,7 @@ class _Capturing:
         self._asks_for_gradients = code is not None and not {"grad", "backward"}.isdisjoint(code.co_names)
         self.leaves: list[Any] = []
         self._inputs: set[Any] = set()
-        self._taken: set[Value] = set()
+        self._taken: set[Value | None] = set()
         """The values of results."""
         self.edges: list[tuple[Any, Any]] = []
         """Arguments with a history, with the node that they begin at here and their own edge."""

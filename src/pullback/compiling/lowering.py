@@ -286,7 +286,7 @@ def lower(program: Program) -> Lowering:
     from pullback.compiling.lowered import LOWERINGS
 
     made = Lowering(program)
-    known: dict[Any, Element] = {}
+    known: dict[Any, Any] = {}
     for call in program.calls:
         before = len(made.steps)
         made.call = call
@@ -296,9 +296,8 @@ def lower(program: Program) -> Lowering:
                 _lower_alike(made, call, known[form])
                 continue
             _lower_call(made, call, LOWERINGS)
-            if form is not None and len(made.steps) == before + 1 and isinstance(step := made.steps[-1], Element):
-                if made.places[call.results[0]] is step.out and step.reads == _operands(made, call, step.out.shape):
-                    known[form] = step
+            if form is not None and _is_one_element(made, call, before):
+                known[form] = made.steps[-1]
         except NotLowered:
             del made.steps[before:]
             _keep_call(made, call)
@@ -330,6 +329,14 @@ def _form_of(made: Lowering, call: Call) -> Any:
 def _operands(made: Lowering, call: Call, shape: tuple[int, ...]) -> list[Place]:
     """The arrays among the arguments, in order, as a step of a shape reads them."""
     return [made.place(part).broadcast(shape) for part in call.arguments if type(part) is Value]
+
+
+def _is_one_element(made: Lowering, call: Call, before: int) -> bool:
+    """Whether a call became one step, which reads its arguments in order."""
+    step = made.steps[-1] if len(made.steps) == before + 1 else None
+    if not isinstance(step, Element) or made.places[call.results[0]] is not step.out:
+        return False
+    return step.reads == _operands(made, call, step.out.shape)
 
 
 def _lower_alike(made: Lowering, call: Call, step: Element) -> None:
