@@ -32,8 +32,7 @@ MAP, ROWS, COLUMNS, WHOLE, SINGLE = "map", "rows", "columns", "whole", "single"
 _MOST_COST, _MOST_STEPS, _MOST_PLACES = 1600, 480, 48
 _MOST_COST_OF_SHORT = ((64, 200), (4096, 640))
 """A loop over few elements gains little from being long, since what goes through memory is in the cache; the compiler
-takes more than twice as long for twice the text. (10,000 sines of 4 elements: as fast at 160 as at 640, in a third of its time.)
-"""
+takes more than twice as long for twice the text. (10,000 sines of 4 elements: as fast at 160 as at 640.)"""
 _SMALL_WHOLE = 8192
 """Up to so many elements a reduction of everything is done by one thread, as one row."""
 _NEAR = 6
