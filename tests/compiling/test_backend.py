@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pullback
 from pullback import kernels
 from pullback.compiling import backend, plan
 from pullback.compiling.backend import CallsRunner, simplify, split
@@ -423,3 +424,20 @@ def test_long_planning_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> Non
     begin.set()
     assert len(runner.plan.parts) == 1
     assert runner.is_compiled
+
+
+def test_steps_that_are_repeated_are_written_once() -> None:
+    weight = pullback.randn(3, 3)
+
+    def run(x: Any) -> Any:
+        for _ in range(40):
+            x = (x @ weight).tanh() + 1
+        return x
+
+    compiled = pullback.compile(run)
+    x = pullback.randn(2, 3)
+    results = [compiled(x) for _ in range(4)]
+    pullback.testing.assert_close(results[-1], run(x))
+    (kind,) = compiled.kinds.values()
+    texts = kind.entries[0].run_forward.plan.texts
+    assert (len(texts), len(set(texts))) == (40, 1)

@@ -55,3 +55,29 @@ def test_arguments_that_share_memory_are_not_mixed_up() -> None:
         compiled(pullback.ones(2), pullback.ones(2))
     memory = pullback.ones(3)
     assert compiled(memory[:2], memory[1:]).tolist() == [3.0, 2.0]
+
+
+def test_arguments_that_share_memory_in_later_calls_are_found() -> None:
+    memory = pullback.ones(3)
+    first, second = memory[:1], memory[2:]
+
+    def move() -> Any:
+        first.mul_(2)
+        return second + 1
+
+    compiled = pullback.compile(move)
+    for _ in range(CALLS):
+        compiled()
+    second.set_(memory[:1])
+    memory.fill_(1.0)
+    assert compiled().tolist() == [3.0]
+
+
+def test_results_of_inference_mode_inside_stay_such() -> None:
+    def look(x: Any) -> Any:
+        with pullback.inference_mode():
+            return x.view(pullback.int32), x * 2, x[1:]
+
+    compiled = pullback.compile(look)
+    for _ in range(CALLS):
+        assert [result.is_inference() for result in compiled(pullback.ones(3))] == [True, True, False]

@@ -505,6 +505,8 @@ class _Capturing:
         base = source._array
         if base.dtype != array.dtype or any(step < 0 for step in array.strides):
             return False
+        if leaf.is_inference() is not source.is_inference():
+            return False  # made in inference mode, by an operation that gives no view there
         if leaf._requires_grad != source._requires_grad and leaf._is_view():
             return False  # made while nothing was recorded: what may be done with it differs
         view = None if leaf._extra is None else leaf._extra.view

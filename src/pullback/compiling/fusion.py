@@ -30,9 +30,12 @@ from pullback.compiling.steps import (
 
 MAP, ROWS, COLUMNS, WHOLE, SINGLE = "map", "rows", "columns", "whole", "single"
 _MOST_COST, _MOST_STEPS, _MOST_PLACES = 1600, 480, 48
-_MOST_COST_OF_SHORT = ((64, 200), (4096, 640))
+_SHORT, _MOST_COST_OF_SHORT = 4096, 640
 """A loop over few elements gains little from being long, since what goes through memory is in the cache; the compiler
-takes more than twice as long for twice the text. (10,000 sines of 4 elements: as fast at 160 as at 640.)"""
+takes more than twice as long for twice the text."""
+_TINY, _COSTLY, _MOST_COST_OF_COSTLY = 64, 20, 200
+"""Functions of many operations are long texts, of which tiny loops need few: 10,000 sines of 4 elements are as fast in loops
+of eight as of thirty, which take the compiler three times as long."""
 _SMALL_WHOLE = 8192
 """Up to so many elements a reduction of everything is done by one thread, as one row."""
 _NEAR = 6
@@ -167,9 +170,11 @@ class Fusion:
             return None  # what the group writes in pieces is whole only after it
         if step.out.storage.before is not None and not _overwrites_safely(group, step.out):
             return None
-        elements = math.prod(group.dims)
-        most = next((cost for size, cost in _MOST_COST_OF_SHORT if elements <= size), _MOST_COST)
-        if group.cost + _cost(step) > most or len(group.steps) >= _MOST_STEPS:
+        elements, cost = math.prod(group.dims), _cost(step)
+        most = _MOST_COST if elements > _SHORT else _MOST_COST_OF_SHORT
+        if elements <= _TINY and cost > _COSTLY:
+            most = _MOST_COST_OF_COSTLY
+        if group.cost + cost > most or len(group.steps) >= _MOST_STEPS:
             return None
         if len(group.reads | group.made.keys()) + len(step.reads) > _MOST_PLACES and any(
             place.storage not in group.made for place in step.reads
