@@ -34,7 +34,10 @@ Generator.unwrap_state = staticmethod(_unwrap_state)
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator and return it."""
+    """Seed the default generator and return it.
+
+    `seed` is an integer of 64 bits. The numbers that follow are those of PyTorch after the same seed.
+    """
     for library in known_libraries():
         library.manual_seed(int(seed))
     default_generator.was_seeded = True

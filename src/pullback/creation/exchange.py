@@ -24,7 +24,11 @@ from pullback.tensor.tensor import Tensor
 @declare(found="torch")
 @told_to_modes
 def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
-    """A tensor of `data`, sharing memory and history where nothing needs to change."""
+    """A tensor of `data`, sharing memory and history where nothing needs to change.
+
+    `data` is a tensor, an array or nested sequences; a copy is made only for another `dtype` or `device`, or for
+    sequences.
+    """
     usable_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device=device, dtype=dtype)

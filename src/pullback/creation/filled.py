@@ -62,6 +62,8 @@ def _on_device(make: Maker, shape: tuple[int, ...], dtype: Any, device: Any) -> 
 def zeros(*size: Any, **options: Any) -> Tensor:
     """A tensor of zeros.
 
+    `size` is given as numbers or as one tuple. `dtype` is float32 unless given or set as default.
+
     >>> import pullback
     >>> pullback.zeros(2, 2)
     tensor([[0., 0.],
@@ -74,7 +76,11 @@ def zeros(*size: Any, **options: Any) -> Tensor:
 
 @declare(out_resized="silently", found="torch")
 def ones(*size: Any, **options: Any) -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    `size` is given as numbers or as one tuple: `ones(2, 3)` and `ones((2, 3))` are (2, 3). `dtype` is float32 unless
+    given or set as default.
+    """
     if process.changed and (shown := show_creation(ones, size, options)) is not None:
         return shown
     return _filled("ones", array_module.ones, size, options)
@@ -91,7 +97,10 @@ def empty(*size: Any, **options: Any) -> Tensor:
 @told_to_modes
 @declare(out_resized="silently", found="torch")
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor filled with one value."""
+    """A tensor filled with one value.
+
+    `size` is a tuple; `dtype` is that of `fill_value` (int64, bool) or the default dtype unless given.
+    """
     if process.changed:
         if isinstance(fill_value, Tensor) and is_dispatching() and fill_value._array.size == 1:
             fill_value = fill_value.item()

@@ -29,6 +29,9 @@ from pullback.tensor.tensor import Tensor
 def arange(*bounds: Any, **options: Any) -> Tensor:
     """Values from start (0) to end, end excluded, in steps (1).
 
+    A vector of ceil((end - start) / step) elements, y[i] = start + i * step: int64 if all three are integers, else
+    the default dtype.
+
     >>> import pullback
     >>> pullback.arange(2, 8, 2)
     tensor([2, 4, 6])
@@ -86,7 +89,10 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
 @interceptable
 @declare(out_resized="silently", found="torch")
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """`steps` evenly spaced values from start to end."""
+    """`steps` evenly spaced values from start to end.
+
+    A vector (steps,) with both ends: y[i] = start + i * (end - start) / (steps - 1).
+    """
     first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
     count = _steps("linspace", steps)
     wanted = _spaced_dtype("linspace", first, last, count, dtype_option("linspace", dtype, options.get("out")))
@@ -130,7 +136,10 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
 @told_to_modes
 @declare(out_resized="silently", found="torch")
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A matrix with ones on the diagonal."""
+    """A matrix with ones on the diagonal.
+
+    The result is (n, n), or (n, m): y[i, j] = 1 if i == j else 0.
+    """
     if process.changed:
         shown = show_creation(eye, (n,) if m is None else (n, m), {"dtype": dtype, **options})
         if shown is not None:

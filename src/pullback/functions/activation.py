@@ -58,7 +58,10 @@ def functional_tanh(input: Tensor) -> Any:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Any:
-    """Compute input * sigmoid(input)."""
+    """Compute input * sigmoid(input).
+
+    `input` has any shape, and the result has the same. `inplace` overwrites it. y = x / (1 + exp(-x)).
+    """
     return _apply(G.silu, inplace, input)
 
 
@@ -91,7 +94,11 @@ def hardswish(input: Tensor, inplace: bool = False) -> Any:
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """Positive elements as they are; below zero `alpha * (exp(input) - 1)`."""
+    """Positive elements as they are; below zero `alpha * (exp(input) - 1)`.
+
+    `input` has any shape, and the result has the same. `inplace` overwrites it. y = x if x > 0 else alpha * (exp(x) -
+    1).
+    """
     return _apply(G.elu, inplace, input, alpha)
 
 
@@ -134,7 +141,11 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Any:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """Positive elements as they are, the rest times `negative_slope`."""
+    """Positive elements as they are, the rest times `negative_slope`.
+
+    `input` has any shape, and the result has the same. `inplace` overwrites it. y = x if x > 0 else negative_slope *
+    x.
+    """
     return _apply(G.leaky_relu, inplace, input, negative_slope)
 
 

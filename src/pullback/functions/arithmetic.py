@@ -25,6 +25,9 @@ def reflected_sub(input: Tensor, other: Any) -> Any:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """Divide element by element, as it is or rounded down ("floor") or towards zero ("trunc").
 
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result, in the dtype that both
+    promote to. Integers are divided as floats unless `rounding_mode` is given. y = input / other.
+
     >>> import pullback
     >>> pullback.div(pullback.tensor([-7]), 2, rounding_mode="trunc")
     tensor([-3])

@@ -28,6 +28,9 @@ _lerp = overwriting(kernels.lerp_scalar)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Elements no smaller than `min` and no greater than `max`.
 
+    `min` and `max` are numbers, or tensors that broadcast with `input`; None leaves that side open. y =
+    min(max(input, min), max); outside of the limits the gradient is 0.
+
     >>> import pullback
     >>> pullback.clamp(pullback.tensor([-1.0, 0.5, 2.0]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
@@ -97,7 +100,12 @@ clip_ = clamp_
 
 @declare(found="torch and method")
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """Elements of `input` where `condition` is true, of `other` elsewhere; the true positions if only it is given."""
+    """Elements of `input` where `condition` is true, of `other` elsewhere; the true positions if only it is given.
+
+    `condition` (bool), `input` and `other` broadcast to the shape of the result. y = input if condition else other,
+    element by element. `where(condition)` alone gives a tensor of indices for each dimension, as
+    `nonzero(as_tuple=True)`.
+    """
     if input is None and other is None:
         return _positions(condition)
     if input is None or other is None:
@@ -125,7 +133,10 @@ def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
 
 @declare(found="torch and method")
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
-    """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor."""
+    """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor.
+
+    `input`, `end` and `weight` broadcast. y = input + weight * (end - input).
+    """
     for name, value in (("end", end), ("weight", weight)):
         if not isinstance(value, Tensor) or value.dtype is input.dtype:
             continue

@@ -28,7 +28,11 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Minus the log probability that `input` gives to the classes in `target`."""
+    """Minus the log probability that `input` gives to the classes in `target`.
+
+    `input` is (C,), (N, C) or (N, C, d1, ...) with log probabilities, `target` (int64) the same without C; `weight`
+    is (C,). loss = -weight[class] * input[class]; "mean" divides by the sum of weights.
+    """
     return _nll_loss(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)
 
 
@@ -96,6 +100,10 @@ def cross_entropy(
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     """Minus the log probability that softmax of `input` gives to `target`: classes, or probabilities of classes.
+
+    `input` is (C,), (N, C) or (N, C, d1, ...) with scores of C classes; `target` holds classes (int64), of the same
+    shape without C, or probabilities of the input's shape. `weight` (C,) counts classes differently, `ignore_index`
+    counts not at all. loss = -ln(exp(x[class]) / sum over c of exp(x[c])); "mean" divides by the sum of weights.
 
     >>> import pullback
     >>> pullback.nn.functional.cross_entropy(pullback.zeros(1, 4), pullback.tensor([2]))
@@ -222,7 +230,12 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The cross entropy of probabilities of two classes."""
+    """The cross entropy of probabilities of two classes.
+
+    `input` (probabilities) and `target` (0 to 1) have one shape, with which `weight` broadcasts. `reduction` is
+    "mean" (over all elements), "sum" or "none" (the losses themselves). loss = -weight * (target * ln(input) + (1 -
+    target) * ln(1 - input)), the logarithms no less than -100.
+    """
     number = _reduction(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(
@@ -256,6 +269,10 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean", pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The cross entropy of the sigmoid of `input`; positive targets count `pos_weight` times.
+
+    `input` (any numbers) and `target` (0 to 1) have one shape, with which `weight` and `pos_weight` broadcast.
+    `reduction` is "mean" (over all elements), "sum" or "none" (the losses themselves). loss = -weight * (pos_weight *
+    target * ln(s) + (1 - target) * ln(1 - s)) with s = sigmoid(input), computed without overflow.
 
     >>> import pullback
     >>> pullback.nn.functional.binary_cross_entropy_with_logits(pullback.zeros(3), pullback.ones(3))

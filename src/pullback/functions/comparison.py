@@ -26,7 +26,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @interceptable
 @declare(complex32=True, found="torch and method")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements differ by at most `atol + rtol * |other|`."""
+    """Whether all elements differ by at most `atol + rtol * |other|`.
+
+    Both have shapes that broadcast; the answer is a Python bool. NaN equals NaN only with `equal_nan`. |input -
+    other| <= atol + rtol * |other|, with rtol 1e-5 and atol 1e-8 unless given.
+    """
     close: Any = G.isclose(input, other, rtol, atol, equal_nan)
     return bool(close._array.all())
 

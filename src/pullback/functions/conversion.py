@@ -50,7 +50,11 @@ _DTYPE = dtype  # `type` has a parameter of this name
 
 @declare(bare=True, without_gradient=True, found="method")
 def item(input: Tensor) -> Any:
-    """The value of a tensor with one element, as a Python number."""
+    """The value of a tensor with one element, as a Python number.
+
+    The shape has sizes of 1 only, or none; other tensors raise. The number is a float, an int, a bool or a complex
+    one.
+    """
     if process.changed and is_dispatching() and input._array.size == 1:
         shown = dispatch_operation(item, (input,))
         if shown is not NotImplemented:
@@ -67,7 +71,10 @@ def item(input: Tensor) -> Any:
 
 @declare(bare=True, found="method")
 def tolist(input: Tensor) -> Any:
-    """The values as nested lists of Python numbers."""
+    """The values as nested lists of Python numbers.
+
+    A tensor without dimensions gives the number itself; (2, 3) gives two lists of three numbers.
+    """
     if input._requires_grad:
         note_cut("item", None, input)
     return input._array.tolist()
@@ -75,7 +82,11 @@ def tolist(input: Tensor) -> Any:
 
 @declare(bare=True, shows_memory=True, found="method")
 def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
-    """The array that shares this tensor's memory."""
+    """The array that shares this tensor's memory.
+
+    `force` detaches, copies from other devices and resolves conjugates first; without it, a tensor that requires grad
+    raises.
+    """
     if input._requires_grad:
         if not force and is_grad_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")

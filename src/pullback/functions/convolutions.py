@@ -25,6 +25,10 @@ def conv1d(
 ) -> Tensor:  # fmt: skip
     """Convolve (N, C, L), or (C, L), with filters (C_out, C / groups, K).
 
+    `bias` is (C_out,) or None; `stride`, `padding`, `dilation` are numbers; `padding` may be "same" or "valid". The
+    result is (N, C_out, L_out), L_out = floor((L + 2 * padding - dilation * (K - 1) - 1) / stride) + 1. y[n, o, l] =
+    bias[o] + sum over c, k of weight[o, c, k] * x[n, c, stride * l + dilation * k - padding].
+
     >>> import pullback
     >>> pullback.conv1d(pullback.tensor([[[1.0, 2.0, 3.0]]]), pullback.tensor([[[1.0, 1.0]]]))
     tensor([[[3., 5.]]])
@@ -37,7 +41,13 @@ def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolve (N, C, H, W), or (C, H, W), with filters (C_out, C / groups, K_h, K_w)."""
+    """Convolve (N, C, H, W), or (C, H, W), with filters (C_out, C / groups, K_h, K_w).
+
+    `bias` is (C_out,) or None; `stride`, `padding`, `dilation` are numbers or pairs; `padding` may be "same" or
+    "valid". The result is (N, C_out, H_out, W_out), H_out = floor((H + 2 * padding - dilation * (K_h - 1) - 1) /
+    stride) + 1, and W_out likewise. y[n, o, h, w] = bias[o] + sum over c, i, j of weight[o, c, i, j] * x[n, c, stride
+    * h + dilation * i - padding, stride * w + dilation * j - padding].
+    """
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -65,7 +75,12 @@ def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
-    """The adjoint of `conv2d` with respect to its input."""
+    """The adjoint of `conv2d` with respect to its input.
+
+    `input` is (N, C, H, W) or (C, H, W), `weight` (C, C_out / groups, K_h, K_w), `bias` (C_out,) or None. H_out = (H
+    - 1) * stride - 2 * padding + dilation * (K_h - 1) + output_padding + 1, and W_out likewise. Each element adds
+    itself times the filter to the window that begins at stride times its position.
+    """
     extra = _given("conv_transpose2d", output_padding)
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups, extra)
 

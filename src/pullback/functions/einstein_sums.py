@@ -35,6 +35,9 @@ Labels = tuple[int, ...]
 def einsum(*args: Any) -> Tensor:
     """Sum the products of the operands' elements along the labelled dimensions.
 
+    `equation` labels the dimensions of each operand by a letter, as "bij,bjk->bik"; a label that the result lacks is
+    summed over, `...` stands for the rest. Without `->`, labels that occur once remain, in alphabetical order.
+
     >>> import pullback
     >>> pullback.einsum("ij,j->i", pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])

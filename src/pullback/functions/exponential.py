@@ -24,6 +24,8 @@ _pow = overwriting(kernels.pow_scalar)
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise to a power; base or exponent may be a number.
 
+    `input` and `exponent` (one of them may be a number) broadcast to the shape of the result. y = input ** exponent.
+
     >>> import pullback
     >>> pullback.pow(2, pullback.tensor([1.0, 3.0]))
     tensor([2., 8.])

@@ -25,6 +25,10 @@ def max(
 ) -> Any:
     """The largest element; along `dim` with its index; of two tensors element by element.
 
+    `max(input)` has no dimensions. `max(input, dim)` is a pair (values, indices) without that dimension, or with size
+    1 for it (`keepdim`). `max(input, other)` broadcasts. Where several elements are equal, `max(input)` shares the
+    gradient among them, `max(input, dim)` gives it to the one at the index.
+
     >>> import pullback
     >>> pullback.max(pullback.tensor([1., 3., 2.]), 0).indices
     tensor(1)
@@ -51,7 +55,12 @@ def min(
     axis: Any = None,
     keepdims: Any = None,
 ) -> Any:
-    """The smallest element; along `dim` with its index; of two tensors element by element."""
+    """The smallest element; along `dim` with its index; of two tensors element by element.
+
+    `min(input)` has no dimensions. `min(input, dim)` is a pair (values, indices) without that dimension, or with size
+    1 for it (`keepdim`). `min(input, other)` broadcasts. Where several elements are equal, `min(input)` shares the
+    gradient among them, `min(input, dim)` gives it to the one at the index.
+    """
     keepdim = keepdim if keepdims is None else keepdims
     dim, other = _overload("min", dim, other, axis)
     if other is not None:

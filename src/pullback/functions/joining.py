@@ -21,6 +21,8 @@ from pullback.tensor.tensor import Tensor, wrap_dim
 def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """The tensors one after another along a dimension.
 
+    The tensors have the same sizes except along `dim`, where the result has the sum of their sizes.
+
     >>> import pullback
     >>> pullback.cat([pullback.tensor([1]), pullback.tensor([2, 3])])
     tensor([1, 2, 3])
@@ -79,7 +81,10 @@ concatenate = concat
 
 @declare(found="torch")
 def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
-    """The tensors, all of one shape, along a new dimension."""
+    """The tensors, all of one shape, along a new dimension.
+
+    n tensors of one shape give a tensor with size n at the new dimension `dim`: y[i] = tensors[i] for dim=0.
+    """
     if process.modes and is_told(by_itself=True):
         return ask_foreign(stack, (tensors, dim), {"out": out})
     dim = dim if axis is None else axis
@@ -103,7 +108,11 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
 
 @declare(found="torch and method")
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
-    """Views of one size, or of the given sizes, along a dimension."""
+    """Views of one size, or of the given sizes, along a dimension.
+
+    A tuple of views: with a number, each of that size along `dim` and the last perhaps smaller; with a list, of these
+    sizes, which sum up to the whole.
+    """
     if (process.modes or type(tensor) is not Tensor) and answers("split", "tensor", tensor):
         return ask_foreign(split, (tensor, split_size_or_sections, dim))
     if tensor._array.ndim == 0:
@@ -125,7 +134,11 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0, *, axis: Any
 
 @declare(asks=True, bare=True, found="torch and method")
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
-    """At most `chunks` views of one size along a dimension; the last may be smaller."""
+    """At most `chunks` views of one size along a dimension; the last may be smaller.
+
+    A tuple of views, each of size ceil(n / chunks) along `dim` and the last perhaps smaller: there may be fewer than
+    `chunks`.
+    """
     if (process.modes or type(input) is not Tensor) and answers("chunk", "input", input):
         return ask_foreign(chunk, (input, chunks, dim))
     dim = dim if axis is None else axis

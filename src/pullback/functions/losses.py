@@ -83,6 +83,9 @@ def mse_loss(
 ) -> Tensor:  # fmt: skip
     """The squared distance.
 
+    `input` and `target` have one shape. `reduction` is "mean" (over all elements), "sum" or "none" (the losses
+    themselves). loss = (input - target) ** 2.
+
     >>> import pullback
     >>> pullback.nn.functional.mse_loss(pullback.tensor([1., 3.]), pullback.tensor([1., 1.]))
     tensor(2.)
@@ -110,7 +113,11 @@ def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The absolute distance."""
+    """The absolute distance.
+
+    `input` and `target` have one shape. `reduction` is "mean" (over all elements), "sum" or "none" (the losses
+    themselves). loss = |input - target|.
+    """
     number = _reduction(reduction, size_average, reduce)
     if bool_ in (input.dtype, target.dtype):
         promote_for_subtraction(input._array, target._array)
@@ -123,7 +130,11 @@ def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:  # fmt: skip
-    """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
+    """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere.
+
+    `input` and `target` have one shape. `reduction` is "mean" (over all elements), "sum" or "none" (the losses
+    themselves). With d = |input - target|: loss = d ** 2 / (2 * beta) if d < beta else d - beta / 2.
+    """
     number = _reduction(reduction, size_average, reduce)
     a, b = _matched(input, target)
     if beta == 0.0:
@@ -156,7 +167,11 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
     log_target: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The Kullback-Leibler divergence of the distribution with logarithms `input` from `target`."""
+    """The Kullback-Leibler divergence of the distribution with logarithms `input` from `target`.
+
+    `input` (logarithms) and `target` (probabilities, or logarithms with `log_target`) broadcast. loss = target *
+    (ln(target) - input); `reduction` "batchmean" divides the sum by the first size, "mean" by the number of elements.
+    """
     if reduction == "mean" and size_average is None and reduce is None:
         warn_user(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "

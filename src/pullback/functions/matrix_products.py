@@ -24,6 +24,9 @@ from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product; dimensions before the last two are batches and broadcast.
 
+    (n,) @ (n,) gives a number, (n, m) @ (m,) a vector (n,), (*, n, m) @ (*, m, p) matrices (*, n, p); a vector on the
+    left counts as a row, which the result lacks. y[i, j] = sum over k of input[i, k] * other[k, j].
+
     >>> import pullback
     >>> pullback.matmul(pullback.ones(2, 3), pullback.ones(3))
     tensor([3., 3.])
@@ -85,6 +88,9 @@ def reflected_matmul(input: Tensor, other: Any) -> Tensor:
 @declare(out_dtype="c_types", product=0, asks=True, functional=True, written_in="c")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """`input @ weight.T + bias`.
+
+    `input` is (*, in_features), `weight` (out_features, in_features), `bias` (out_features,) or None; the result is
+    (*, out_features).
 
     >>> import pullback
     >>> pullback.nn.functional.linear(pullback.ones(1, 2), pullback.ones(3, 2))

@@ -23,7 +23,10 @@ def _options(input: Tensor, options: dict[str, Any]) -> dict[str, Any]:
 @overridable
 @declare(without_gradient=True, method_alone=True, found="method")
 def new_zeros(input: Tensor, *size: Any, **options: Any) -> Tensor:
-    """Zeros of a given shape, in the dtype of this tensor."""
+    """Zeros of a given shape, in the dtype of this tensor.
+
+    Sizes are given as numbers or one tuple; dtype and device are this tensor's unless given.
+    """
     return creation.zeros(*size, **_options(input, options))
 
 

@@ -18,6 +18,10 @@ def norm(
 ) -> Tensor:
     """The norm of the tensor seen as one vector, or of its vectors along `dim`; "nuc" is the nuclear norm of matrices.
 
+    `p` is the order of the norm: a number, infinity, "fro" (2) or "nuc"; the result lacks `dim`, or has it with size
+    1 (`keepdim`). y = (sum over i of |x_i| ** p) ** (1 / p). `linalg.vector_norm` and `linalg.matrix_norm` say which
+    of the two is meant.
+
     >>> import pullback
     >>> pullback.norm(pullback.tensor([3., 4.]))
     tensor(5.)
@@ -43,7 +47,10 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 @declare(functional=True, written_in="c", found="torch")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None) -> Tensor:
-    """The cosines of the angles between two lists of vectors, each norm kept above `eps`."""
+    """The cosines of the angles between two lists of vectors, each norm kept above `eps`.
+
+    `x1` and `x2` broadcast; the result lacks `dim`. y = sum(x1 * x2) / (max(|x1|, eps) * max(|x2|, eps)).
+    """
     dim = dim if axis is None else axis
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps}")

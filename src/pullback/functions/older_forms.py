@@ -43,7 +43,11 @@ def _factor_first(name: str, forms: tuple[str, str], *arguments: Any) -> tuple[A
 
 @declare(bare=True)
 def method_add(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: Any = None) -> Any:
-    """Add `alpha` times `other`."""
+    """Add `alpha` times `other`.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result, in the dtype that both
+    promote to. y = input + alpha * other.
+    """
     if rest:
         alpha, other = _factor_first("add", _SUM, other, *rest)
     elif alpha is _ONE and out is None:
@@ -66,7 +70,11 @@ def method_add_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
 
 @declare(bare=True)
 def method_sub(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE, out: Any = None) -> Any:
-    """Subtract `alpha` times `other`."""
+    """Subtract `alpha` times `other`.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result, in the dtype that both
+    promote to. y = input - alpha * other.
+    """
     if rest:
         alpha, other = _factor_first("sub", _SUM, other, *rest)
     elif alpha is _ONE and out is None:

@@ -132,7 +132,12 @@ def avg_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    `kernel_size`, `stride` (the kernel's size unless given) and `padding` are numbers or pairs. H_out = floor((H + 2
+    * padding - K_h) / stride) + 1, rounded up with `ceil_mode`. The sum is divided by the window's size with its
+    padding, without it if `count_include_pad` is False, or by `divisor_override`.
+    """
     window = _checked(2, "avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor("avg_pool2d", divisor_override)
     result = in_format_of(input, G.avg_pool2d(input, *window[:3], ceil_mode, count_include_pad, divisor_override))

@@ -75,6 +75,8 @@ def _one(size: Any) -> tuple[Any, ...]:
 def rand(*size: Any, **options: Any) -> Tensor:
     """Uniform numbers from [0, 1).
 
+    `size` is given as numbers or as one tuple; `generator` is the source of the numbers, `manual_seed` its start.
+
     >>> import pullback
     >>> _ = pullback.manual_seed(0)
     >>> pullback.rand(3)
@@ -100,6 +102,9 @@ def rand(*size: Any, **options: Any) -> Tensor:
 @declare(out_resized="silently", found="torch")
 def randn(*size: Any, **options: Any) -> Tensor:
     """Standard normal numbers.
+
+    `size` is given as numbers or as one tuple; `generator` is the source of the numbers, `manual_seed` its start.
+    Mean 0, variance 1.
 
     >>> import pullback
     >>> _ = pullback.manual_seed(0)
@@ -127,7 +132,11 @@ def randn(*size: Any, **options: Any) -> Tensor:
 @draws("size")
 @interceptable
 def randint(*args: Any, **options: Any) -> Tensor:
-    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`.
+
+    `size` is a tuple; the result is int64 unless `dtype` is given. `low` is 0 unless given, and `high` is not among
+    the numbers.
+    """
     low, high = options.pop("low", 0), options.pop("high", None)
     size = options.pop("size", None)
     rest = list(args)

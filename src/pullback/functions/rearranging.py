@@ -20,6 +20,8 @@ from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along the dimensions reversed.
 
+    `dims` is a tuple; the result has the shape of `input`. y[i] = input[n - 1 - i] along each of them.
+
     >>> import pullback
     >>> pullback.flip(pullback.arange(3), (0,))
     tensor([2, 1, 0])
@@ -54,7 +56,11 @@ def flipud(input: Tensor) -> Tensor:
 
 @declare(found="torch and method")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """A copy shifted along dimensions, or in row-major order; what leaves at one end enters at the other."""
+    """A copy shifted along dimensions, or in row-major order; what leaves at one end enters at the other.
+
+    The result has the shape of `input`; `shifts` and `dims` are numbers or tuples of one length. y[(i + shift) % n] =
+    input[i].
+    """
     amounts = sizes((shifts,), "roll", "shifts")
     if not amounts:
         raise RuntimeError("`shifts` required")
@@ -87,7 +93,10 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 @declare(found="method")
 def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
-    """The tensor repeated along each dimension."""
+    """The tensor repeated along each dimension.
+
+    As many numbers as there are dimensions, or more: (2, 3) repeated (4, 1, 2) times is (4, 2, 6).
+    """
     times = sizes((named["repeats"],) if named else repeats, "repeat", "repeats")
     if len(times) < input._array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -109,7 +118,11 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 def repeat_interleave(
     input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None, axis: Any = None
 ) -> Tensor:
-    """Each element, or each slice along a dimension, repeated."""
+    """Each element, or each slice along a dimension, repeated.
+
+    `repeats` is a number, or one for each slice along `dim` (int64); without `dim` the input is flattened first. The
+    size along `dim` becomes their sum: [a, b] becomes [a, a, b, b] for 2.
+    """
     if input is None:
         input, repeats = repeats, None
     dim = dim if axis is None else axis
@@ -180,7 +193,11 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @declare(out_dtype="c_types", found="torch and method")
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The diagonal of a matrix as a copy, or a matrix with a vector on its diagonal."""
+    """The diagonal of a matrix as a copy, or a matrix with a vector on its diagonal.
+
+    (n,) gives (n + |k|, n + |k|) and (n, m) the vector of its `diagonal` k: 0 is the main one, positive ones lie
+    above it. y[i] = input[i, i + k].
+    """
     if input._array.ndim == 1:
         made = G.diag_embed(input, diagonal, 0, 1)
     elif input._array.ndim == 2:

@@ -21,6 +21,9 @@ def sum(
 ) -> Tensor:  # fmt: skip
     """Sum over `dim`, or over everything.
 
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`).
+    Integers and bools are summed as int64 unless `dtype` says otherwise. y = sum over i of x_i.
+
     >>> import pullback
     >>> pullback.sum(pullback.tensor([[1., 2.], [3., 4.]]), 0)
     tensor([4., 6.])
@@ -48,6 +51,9 @@ def mean(
 ) -> Tensor:  # fmt: skip
     """The mean over `dim`, or over everything.
 
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). y =
+    (sum over i of x_i) / n; floating or complex numbers, or `dtype` to convert to.
+
     >>> import pullback
     >>> pullback.tensor([1., 2., 6.]).mean()
     tensor(3.)
@@ -69,7 +75,11 @@ def prod(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, axis: Any = None,
     keepdims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The product over one dimension, or of everything."""
+    """The product over one dimension, or of everything.
+
+    The result lacks `dim`, or has it with size 1 (`keepdim`); without `dim` it has no dimensions. y = x_1 * x_2 * ...
+    * x_n.
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:

@@ -14,7 +14,10 @@ from pullback.tensor.tensor import Tensor
 
 @declare(found="torch and method")
 def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Any:
-    """The sums of all elements up to each along `dim`."""
+    """The sums of all elements up to each along `dim`.
+
+    The result has the shape of `input`, in `dtype` if given; integers become int64. y[i] = x[0] + ... + x[i].
+    """
     if dim is None:
         dim = the_dim("cumsum", axis)
     if dtype is not None:
@@ -26,7 +29,10 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None
 
 @declare(found="torch and method")
 def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = None, axis: Any = None) -> Any:
-    """The products of all elements up to each along `dim`."""
+    """The products of all elements up to each along `dim`.
+
+    The result has the shape of `input`, in `dtype` if given; integers become int64. y[i] = x[0] * ... * x[i].
+    """
     if dim is None:
         dim = the_dim("cumprod", axis)
     if dtype is not None:

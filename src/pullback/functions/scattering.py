@@ -27,6 +27,9 @@ _masked_fill = overwriting(masked_fill_kernel)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy with a value where `mask` is true.
 
+    `mask` (bool) broadcasts to the shape of the tensor, that of the result; `value` is a number or a tensor without
+    dimensions. y = value if mask else input.
+
     >>> import pullback
     >>> pullback.zeros(2).masked_fill(pullback.tensor([True, False]), 5)
     tensor([5., 0.])
@@ -81,7 +84,12 @@ def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
     out: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A copy with `src` (a tensor or one value) written, added or multiplied at positions along a dimension."""
+    """A copy with `src` (a tensor or one value) written, added or multiplied at positions along a dimension.
+
+    `index` (int64) has as many dimensions as `input`; `src` is at least as large, or a number; `reduce` is None,
+    "add" or "multiply". For dim=1: y = input.clone(), then y[i][index[i][j]] = src[i][j]. The result has the shape of
+    `input`.
+    """
     source = value if src is None else src
     if reduce is None:
         made = (

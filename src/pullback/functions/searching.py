@@ -87,7 +87,11 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct values, or the distinct slices along a dimension, in order."""
+    """The distinct values, or the distinct slices along a dimension, in order.
+
+    A vector of the values, or their slices along `dim`; with `return_inverse` also the index into it of every
+    element, with `return_counts` how often each occurs.
+    """
     at = None if dim is None else wrap_dim(dim, input._array.ndim)
     results = G.unique(input, sorted, return_inverse, return_counts, at)
     if at is not None and results[0]._edge is not None:
@@ -163,7 +167,11 @@ def isin(
 
 @declare(found="torch and method")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each non-negative integer occurs, or the sum of its weights."""
+    """How often each non-negative integer occurs, or the sum of its weights.
+
+    `input` is a vector of integers that are not negative; the result is (max(input) + 1,), or (minlength,) if that is
+    longer. y[v] = sum of weights[i] (or 1) where input[i] == v.
+    """
     result = G.bincount(input, weights, minlength)
     attach_unimplemented("bincount", (result,), (weights,))
     return result

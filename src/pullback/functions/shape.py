@@ -65,6 +65,9 @@ def _by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, 
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy.
 
+    One of the sizes may be -1: what is left for it. The elements keep their row-major order, and their number is the
+    same.
+
     >>> import pullback
     >>> pullback.arange(4).reshape(2, -1)
     tensor([[0, 1],
@@ -76,7 +79,11 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
 
 @declare(found="method")
 def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
-    """The same memory in another shape or, given a dtype, its bytes read as another type."""
+    """The same memory in another shape or, given a dtype, its bytes read as another type.
+
+    `shape` is given as numbers or one tuple, with -1 for what is left. It raises where the memory's order does not
+    allow it; `reshape` copies there.
+    """
     if "dtype" in named or (len(size) == 1 and isinstance(size[0], (Dtype, type))):
         return _view_dtype(input, as_dtype(named.get("dtype") or size[0]))
     return G.view(input, sizes(_by_name("view", "size", named, size) if named else size, "view", "size"))
@@ -122,7 +129,10 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @declare(asks=True, bare=True, moves=True, found="torch and method")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` as one."""
+    """The dimensions from `start_dim` to `end_dim` as one.
+
+    (2, 3, 4) becomes (24,), or (2, 12) with start_dim=1: a view where that is possible, else a copy.
+    """
     if (process.modes or type(input) is not Tensor) and answers("flatten", "input", input):
         return ask_foreign(flatten, (input, start_dim, end_dim))
     shape = input._array.shape
@@ -169,7 +179,11 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @declare(found="torch and method")
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """A view with the dimensions in another order."""
+    """A view with the dimensions in another order.
+
+    `dims` names every dimension once: the result's dimension k is the input's dimension dims[k]. It shares the
+    memory.
+    """
     given = sizes(_by_name("permute", "dims", named, dims) if named else dims, "permute", "dims")
     ndim = input._array.ndim
     if len(given) != ndim:
@@ -185,7 +199,11 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 @declare(found="method")
 def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
-    """A view with dimensions of size 1 repeated without copying."""
+    """A view with dimensions of size 1 repeated without copying.
+
+    Sizes are given as numbers or one tuple; -1 keeps a size, new dimensions come first: (3, 1) becomes (3, 4), or (2,
+    3, 4).
+    """
     return G.expand(input, sizes(_by_name("expand", "size", named, size) if named else size, "expand", "size"))
 
 
@@ -212,7 +230,10 @@ def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
 
 @declare(found="torch and method")
 def squeeze(input: Tensor, dim: Any = None, *more: Any, axis: Any = None) -> Tensor:
-    """A view without dimensions of size 1: all of them, or those named."""
+    """A view without dimensions of size 1: all of them, or those named.
+
+    A dimension that is named and has another size stays. The result shares the memory.
+    """
     if (process.modes or type(input) is not Tensor) and answers("squeeze", "input", input):
         return ask_foreign(squeeze, (input,) if dim is None else (input, dim, *more))
     dim = dim if axis is None else axis
@@ -233,7 +254,11 @@ def _distinct_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 @declare(found="torch and method")
 def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """A view with a dimension of size 1 inserted."""
+    """A view with a dimension of size 1 inserted.
+
+    `dim` is between -(n + 1) and n for n dimensions: (3, 4) becomes (1, 3, 4) for dim=0 and (3, 4, 1) for dim=-1. The
+    result shares the memory.
+    """
     if (process.modes or type(input) is not Tensor) and answers("unsqueeze", "input", input):
         return ask_foreign(unsqueeze, (input, dim))
     if dim is None:
@@ -352,7 +377,10 @@ def _conjugate(input: Tensor) -> Tensor:
 
 @declare(bare=True, moves=True, structure="elementwise", found="method")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does."""
+    """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does.
+
+    The result has the same shape and elements.
+    """
     order = format_name(memory_format)
     if order.startswith("channels_last"):
         check_channels_last(input, order)
@@ -379,7 +407,11 @@ def check_channels_last(input: Tensor, order: str) -> None:
 
 @declare(found="torch and method")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, recorded."""
+    """A copy, recorded.
+
+    The result has the same shape, dtype and device, in the order of memory that `memory_format` names (the same
+    unless given). The gradient goes through it unchanged.
+    """
     order = format_name(memory_format)
     if order in ("", "preserve_format"):
         return G.clone(input)
@@ -405,7 +437,11 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
 
 @declare(complex32=True, bare=True, found="method")
 def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: Any = None) -> Tensor:
-    """Overwrite the tensor with the values of `src`, which is broadcast and converted."""
+    """Overwrite the tensor with the values of `src`, which is broadcast and converted.
+
+    `src` has a shape that broadcasts to this tensor's; the gradient goes to `src`, and not to what was overwritten.
+    `non_blocking` has a meaning for copies between devices only.
+    """
     src = src if other is None else other
     if overwrite(write_value, input, src):
         return input

@@ -19,6 +19,9 @@ from pullback.tensor.tensor import Tensor
 def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
     """Exponentials along `dim`, divided by their sum.
 
+    The result has the shape of `input`, and sums to 1 along `dim`; `dtype` converts the input first. y_i = exp(x_i) /
+    sum over j of exp(x_j), computed without overflow.
+
     >>> import pullback
     >>> pullback.softmax(pullback.zeros(4), 0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
@@ -30,7 +33,11 @@ def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = Non
 
 @declare(found="torch and method")
 def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
-    """The logarithm of softmax along `dim`."""
+    """The logarithm of softmax along `dim`.
+
+    The result has the shape of `input`; `dtype` converts the input first. y_i = x_i - ln(sum over j of exp(x_j)),
+    computed without overflow.
+    """
     if dim is None:
         dim = the_dim("log_softmax", axis)
     return G.log_softmax(input if dtype is None else to(input, dtype), dim, out=out)
@@ -42,7 +49,11 @@ def functional_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dty
 
 
 def functional_log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax along `dim`."""
+    """The logarithm of softmax along `dim`.
+
+    The result has the shape of `input`; `dtype` converts the input first. y_i = x_i - ln(sum over j of exp(x_j)),
+    computed without overflow.
+    """
     return log_softmax(input, _chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
 
 
@@ -65,7 +76,11 @@ def _chosen_dim(name: str, input: Tensor, dim: Any, stacklevel: int) -> Any:
 def logsumexp(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """The logarithm of the sum of exponentials over `dim`."""
+    """The logarithm of the sum of exponentials over `dim`.
+
+    `dim` is a dimension or several; the result lacks them, or has them with size 1 (`keepdim`). y = ln(sum over i of
+    exp(x_i)), computed without overflow.
+    """
     if dim is None:
         dim = the_dim("logsumexp", axis)
     keepdim = keepdim if keepdims is None else keepdims

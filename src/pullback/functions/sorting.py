@@ -22,6 +22,9 @@ def sort(
 ) -> Any:
     """The elements in order along `dim`, and the indices they had.
 
+    A pair (values, indices) in the shape of `input`: values = input.gather(dim, indices). `descending` reverses the
+    order, `stable` keeps that of equal elements.
+
     >>> import pullback
     >>> pullback.sort(pullback.tensor([3., 1., 2.])).values
     tensor([1., 2., 3.])
@@ -59,7 +62,11 @@ def topk(
     out: Any = None,
     axis: Any = None,
 ) -> Any:
-    """The `k` largest (or smallest) elements along `dim`, and their indices."""
+    """The `k` largest (or smallest) elements along `dim`, and their indices.
+
+    A pair (values, indices) in the shape of `input` but with size `k` along `dim`, the last one unless given; in
+    order unless `sorted` is False.
+    """
     dim = dim if axis is None else axis
     return named_results("topk", G.topk, input, k, dim, largest, sorted, out=out)
 

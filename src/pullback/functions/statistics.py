@@ -22,6 +22,9 @@ def var(
 ) -> Tensor:  # fmt: skip
     """The mean squared distance from the mean, with the count less by `correction` (1).
 
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). y = sum
+    over i of (x_i - mean) ** 2 / (n - correction).
+
     >>> import pullback
     >>> pullback.var(pullback.tensor([1., 2., 3.]))
     tensor(1.)
@@ -34,7 +37,11 @@ def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     out: Any = None, axis: Any = None, keepdims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The square root of the variance."""
+    """The square root of the variance.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). y =
+    sqrt(sum over i of (x_i - mean) ** 2 / (n - correction)), with `correction` 1 unless given.
+    """
     return _call(G.std, "std", input, dim, unbiased, keepdim, correction, axis, keepdims, out)
 
 

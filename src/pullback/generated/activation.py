@@ -67,7 +67,10 @@ class ReluBackward0(OperationNode):
 
 
 def relu(input: Tensor) -> Tensor:
-    """Positive elements as they are, zero for the rest."""
+    """Positive elements as they are, zero for the rest.
+
+    `input` has any shape, and the result has the same. y = max(input, 0); the derivative at 0 is 0.
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("relu", (input,))) is not PROCEED:
             return taken
@@ -109,7 +112,10 @@ class SigmoidBackward0(OperationNode):
 
 
 def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute 1 / (1 + exp(-input))."""
+    """Compute 1 / (1 + exp(-input)).
+
+    `input` has any shape, and the result has the same. y lies between 0 and 1; its derivative is y * (1 - y).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sigmoid", (input,), out)) is not PROCEED:
             return taken
@@ -286,7 +292,11 @@ class GeluBackward0(OperationNode):
 
 
 def gelu(input: Tensor, *, approximate: str = "none", out: Any = None) -> Tensor:
-    """Multiply by the normal distribution function, exact or in its "tanh" approximation."""
+    """Multiply by the normal distribution function, exact or in its "tanh" approximation.
+
+    `input` has any shape, and the result has the same. y = x * (1 + erf(x / sqrt(2))) / 2; for `approximate`="tanh" y
+    = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("gelu", (input, approximate), out)) is not PROCEED:
             return taken
@@ -330,7 +340,11 @@ class SoftplusBackward0(OperationNode):
 
 
 def softplus(input: Tensor, beta: Scalar = 1, threshold: Scalar = 20, *, out: Any = None) -> Tensor:
-    """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
+    """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`.
+
+    `input` has any shape, and the result has the same. It is smooth and positive, and close to relu for a large
+    `beta`.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("softplus", (input, beta, threshold), out)) is not PROCEED:
             return taken

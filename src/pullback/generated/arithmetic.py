@@ -332,7 +332,11 @@ class MulBackward0(OperationNode):
 
 
 def mul(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Multiply element by element."""
+    """Multiply element by element.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result, in the dtype that both
+    promote to. y = input * other.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("mul", (input, other), out)) is not PROCEED:
             return taken

@@ -172,7 +172,10 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 
 def isnan(input: Tensor) -> Tensor:
-    """Whether elements are not a number."""
+    """Whether elements are not a number.
+
+    `input` has any shape, and the result has the same. It is bool: y = (input != input).
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isnan", (input,))) is not PROCEED:
             return taken

@@ -45,7 +45,10 @@ class AbsBackward0(OperationNode):
 
 
 def abs(input: Tensor, *, out: Any = None) -> Tensor:
-    """The magnitude; real for a complex number."""
+    """The magnitude; real for a complex number.
+
+    `input` has any shape, and the result has the same. y = |input|; the derivative at 0 is 0.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("abs", (input,), out)) is not PROCEED:
             return taken

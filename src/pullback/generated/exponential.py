@@ -285,7 +285,10 @@ class SqrtBackward0(OperationNode):
 
 
 def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
-    """The square root."""
+    """The square root.
+
+    `input` has any shape, and the result has the same. y = input ** 0.5: NaN below 0.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sqrt", (input,), out)) is not PROCEED:
             return taken
@@ -383,7 +386,10 @@ class ExpBackward0(OperationNode):
 
 
 def exp(input: Tensor, *, out: Any = None) -> Tensor:
-    """The exponential function."""
+    """The exponential function.
+
+    `input` has any shape, and the result has the same. y = e ** input.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("exp", (input,), out)) is not PROCEED:
             return taken
@@ -530,7 +536,10 @@ class LogBackward0(OperationNode):
 
 
 def log(input: Tensor, *, out: Any = None) -> Tensor:
-    """The natural logarithm."""
+    """The natural logarithm.
+
+    `input` has any shape, and the result has the same. y = ln(input): minus infinity for 0, NaN below it.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("log", (input,), out)) is not PROCEED:
             return taken

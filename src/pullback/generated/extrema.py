@@ -380,7 +380,11 @@ def aminmax(
 def argmax(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """The first index of the largest element along `dim`, or in the flattened tensor."""
+    """The first index of the largest element along `dim`, or in the flattened tensor.
+
+    The result is int64, without `dim`, or with size 1 for it (`keepdim`); without dimensions if `dim` is None. It has
+    no gradient.
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:
@@ -403,7 +407,11 @@ def argmax(
 def argmin(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """The first index of the smallest element along `dim`, or in the flattened tensor."""
+    """The first index of the smallest element along `dim`, or in the flattened tensor.
+
+    The result is int64, without `dim`, or with size 1 for it (`keepdim`); without dimensions if `dim` is None. It has
+    no gradient.
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:

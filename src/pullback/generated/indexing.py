@@ -202,7 +202,10 @@ class IndexBackward0(OperationNode):
 
 
 def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
-    """The elements at the positions that the broadcast `indices` give for the dimensions `dims`."""
+    """The elements at the positions that the broadcast `indices` give for the dimensions `dims`.
+
+    As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result is row-major.
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("index", (input, indices, dims))) is not PROCEED:
             return taken
@@ -243,7 +246,11 @@ class IndexSelectBackward0(OperationNode):
 
 
 def index_select(input: Tensor, dim: Any = None, index: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
-    """The slices of `input` at the positions `index` along `dim`."""
+    """The slices of `input` at the positions `index` along `dim`.
+
+    `index` is a vector (n,) of int64 or int32; the result has the shape of `input` with size n along `dim`. For
+    dim=0: y[i] = input[index[i]].
+    """
     if axis is not None:
         dim = axis
     if (
@@ -298,7 +305,11 @@ class GatherBackward0(OperationNode):
 def gather(
     input: Tensor, dim: Any = None, index: Any = None, sparse_grad: bool = False, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """result[i][j] = input[index[i][j]][j], with the index at `dim`."""
+    """result[i][j] = input[index[i][j]][j], with the index at `dim`.
+
+    `index` (int64) has as many dimensions as `input` and is no larger than it but along `dim`; the result has the
+    shape of `index`. For dim=1: y[i][j] = input[i][index[i][j]].
+    """
     if axis is not None:
         dim = axis
     if (
@@ -387,7 +398,10 @@ class MaskedSelectBackward0(OperationNode):
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements where `mask` is true, in one dimension."""
+    """The elements where `mask` is true, in one dimension.
+
+    `input` and `mask` (bool) broadcast; the result is a vector as long as there are true elements: input[mask].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(mask, TensorBase):
         if (taken := divert("masked_select", (input, mask), out)) is not PROCEED:
             return taken

@@ -591,7 +591,10 @@ class MultilabelMarginLossBackward0(OperationNode):
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *, out: Any = None) -> Tensor:
-    """The slack by which classes outside of the target come within 1 of those inside, over the classes."""
+    """The slack by which classes outside of the target come within 1 of those inside, over the classes.
+
+    A row of `target` names classes up to its first -1.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
         if (taken := divert("multilabel_margin_loss", (input, target, reduction), out)) is not PROCEED:
             return taken
@@ -677,7 +680,10 @@ def ctc_loss(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the log likelihood of each target; `log_probs` is (T, N, C)."""
+    """Minus the log likelihood of each target; `log_probs` is (T, N, C).
+
+    `zero_infinity` concerns the gradient alone.
+    """
     if (
         process.diverted
         or not isinstance(log_probs, TensorBase)
@@ -741,7 +747,10 @@ def ctc_loss_grad(
     blank: int,
     zero_infinity: bool,
 ) -> Tensor:
-    """The gradient with respect to the logits of which `log_probs` are the log_softmax, as PyTorch defines it."""
+    """The gradient with respect to the logits of which `log_probs` are the log_softmax, as PyTorch defines it.
+
+    It equals exp(log_probs) minus the posterior probability of each class; log_softmax passes it on unchanged.
+    """
     if (
         process.diverted
         or not isinstance(input, TensorBase)

@@ -52,7 +52,11 @@ class MmBackward0(OperationNode):
 
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    `input` is (n, m) and `mat2` (m, p), without broadcasting; the result is (n, p). y[i, j] = sum over k of input[i,
+    k] * mat2[k, j].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(mat2, TensorBase):
         if (taken := divert("mm", (input, mat2), out)) is not PROCEED:
             return taken
@@ -106,7 +110,11 @@ class BmmBackward0(OperationNode):
 
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
-    """The products of two batches of matrices."""
+    """The products of two batches of matrices.
+
+    `input` is (b, n, m) and `mat2` (b, m, p), without broadcasting; the result is (b, n, p). y[b] = input[b] @
+    mat2[b].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(mat2, TensorBase):
         if (taken := divert("bmm", (input, mat2), out)) is not PROCEED:
             return taken
@@ -160,7 +168,10 @@ class MvBackward0(OperationNode):
 
 
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
-    """A matrix times a vector."""
+    """A matrix times a vector.
+
+    `input` is (n, m) and `vec` (m,); the result is (n,). y[i] = sum over j of input[i, j] * vec[j].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(vec, TensorBase):
         if (taken := divert("mv", (input, vec), out)) is not PROCEED:
             return taken
@@ -214,7 +225,10 @@ class DotBackward0(OperationNode):
 
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements."""
+    """The sum of the products of two vectors' elements.
+
+    Both are vectors (n,) of one dtype; the result has no dimensions. y = sum over i of input[i] * tensor[i].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(tensor, TensorBase):
         if (taken := divert("dot", (input, tensor), out)) is not PROCEED:
             return taken
@@ -328,7 +342,10 @@ class OuterNode(OperationNode):
 
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
-    """Every product of an element of one vector with one of the other."""
+    """Every product of an element of one vector with one of the other.
+
+    `input` is (n,) and `vec2` (m,); the result is (n, m): y[i, j] = input[i] * vec2[j].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(vec2, TensorBase):
         if (taken := divert("outer", (input, vec2), out)) is not PROCEED:
             return taken
@@ -610,7 +627,10 @@ class AddmmBackward0(OperationNode):
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:
-    """`beta * input + alpha * (mat1 @ mat2)`."""
+    """`beta * input + alpha * (mat1 @ mat2)`.
+
+    `mat1` is (n, m), `mat2` (m, p), and `input` broadcasts to the result's (n, p).
+    """
     if (
         process.diverted
         or out is not None

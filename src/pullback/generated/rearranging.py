@@ -158,7 +158,10 @@ class TrilBackward0(OperationNode):
 
 
 def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The lower triangle of matrices, zeros above a diagonal."""
+    """The lower triangle of matrices, zeros above a diagonal.
+
+    `input` is (*, n, m), and the result has the same shape. y[i, j] = input[i, j] if j <= i + diagonal else 0.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("tril", (input, diagonal), out)) is not PROCEED:
             return taken
@@ -194,7 +197,10 @@ class TriuBackward0(OperationNode):
 
 
 def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The upper triangle of matrices, zeros below a diagonal."""
+    """The upper triangle of matrices, zeros below a diagonal.
+
+    `input` is (*, n, m), and the result has the same shape. y[i, j] = input[i, j] if j >= i + diagonal else 0.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("triu", (input, diagonal), out)) is not PROCEED:
             return taken

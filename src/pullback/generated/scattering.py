@@ -504,7 +504,11 @@ def index_add(
     out: Any = None,
     axis: Any = None,
 ) -> Tensor:
-    """A copy of `input` with slices of `source` added at positions of a dimension."""
+    """A copy of `input` with slices of `source` added at positions of a dimension.
+
+    `index` is (n,), `source` has the tensor's shape with size n along `dim`. For dim=0: y = input.clone(), then
+    y[index[i]] += alpha * source[i].
+    """
     if axis is not None:
         dim = axis
     if (

@@ -398,7 +398,10 @@ class TransposeBackward0(OperationNode):
 
 
 def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
-    """A view with two dimensions exchanged."""
+    """A view with two dimensions exchanged.
+
+    The result has the sizes of `dim0` and `dim1` exchanged and shares the memory. For a matrix y[i, j] = input[j, i].
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("transpose", (input, dim0, dim1))) is not PROCEED:
             return taken
@@ -713,7 +716,9 @@ def as_strided(
     input_offset: int = 0,
     examples: int = 0,
 ) -> Tensor:
-    """A view of the storage with the given geometry; that of `input` itself, and how many of its first dimensions count"""
+    """A view of the storage with the given geometry; that of `input` itself, and how many of its first dimensions count
+    examples, are for the derivative.
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("as_strided", locals())) is not PROCEED:
             return taken

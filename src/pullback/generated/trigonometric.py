@@ -64,7 +64,10 @@ class SinBackward0(OperationNode):
 
 
 def sin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The sine."""
+    """The sine.
+
+    `input` has any shape, and the result has the same. It is in radians. y = sin(input).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sin", (input,), out)) is not PROCEED:
             return taken
@@ -113,7 +116,10 @@ class CosBackward0(OperationNode):
 
 
 def cos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The cosine."""
+    """The cosine.
+
+    `input` has any shape, and the result has the same. It is in radians. y = cos(input).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("cos", (input,), out)) is not PROCEED:
             return taken
@@ -446,7 +452,10 @@ class TanhBackward0(OperationNode):
 
 
 def tanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    `input` has any shape, and the result has the same. y = (exp(x) - exp(-x)) / (exp(x) + exp(-x)), between -1 and 1.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("tanh", (input,), out)) is not PROCEED:
             return taken

@@ -29,7 +29,10 @@ _LARGE = 8192
 @native
 @checked
 def relu(input: Array) -> Array:
-    """Positive elements as they are, zero for the rest."""
+    """Positive elements as they are, zero for the rest.
+
+    `input` has any shape, and the result has the same. y = max(input, 0); the derivative at 0 is 0.
+    """
     if input.size > _LARGE and input.dtype.kind == "f":
         return np.clip(input, 0, np.inf)
     return np.maximum(input, 0)
@@ -43,7 +46,10 @@ def relu_grad(grad: Array, result: Array) -> Array:
 
 @native
 def sigmoid(input: Array) -> Array:
-    """Compute 1 / (1 + exp(-input))."""
+    """Compute 1 / (1 + exp(-input)).
+
+    `input` has any shape, and the result has the same. y lies between 0 and 1; its derivative is y * (1 - y).
+    """
     if input.dtype.itemsize == 2:
         return cast_half(sigmoid(cast_half(input, FLOAT32)), input.dtype)
     return 1 / (1 + _through_float64(np.exp, -input))
@@ -77,7 +83,11 @@ def mish(input: Array) -> Array:
 @_in_float32
 @checked
 def gelu(input: Array, *, approximate: str = "none") -> Array:
-    """Multiply by the normal distribution function, exact or in its "tanh" approximation."""
+    """Multiply by the normal distribution function, exact or in its "tanh" approximation.
+
+    `input` has any shape, and the result has the same. y = x * (1 + erf(x / sqrt(2))) / 2; for `approximate`="tanh" y
+    = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2.
+    """
     if approximate == "none":
         return 0.5 * input * (1 + erf(input * _SQRT_HALF))
     if approximate == "tanh":
@@ -90,7 +100,11 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
 @_in_float32
 @checked
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
-    """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`."""
+    """Compute log(1 + exp(beta * input)) / beta; the input itself where that product exceeds `threshold`.
+
+    `input` has any shape, and the result has the same. It is smooth and positive, and close to relu for a large
+    `beta`.
+    """
     scaled = input * beta
     return _select(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 

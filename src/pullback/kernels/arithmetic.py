@@ -82,7 +82,11 @@ def rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Array:
 @native
 @_in_order_of_first
 def mul(input: Array, other: Array | Scalar) -> Array:
-    """Multiply element by element."""
+    """Multiply element by element.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result, in the dtype that both
+    promote to. y = input * other.
+    """
     return input * other if input.dtype.itemsize != 2 else _with_number(np.multiply, input, other)
 
 

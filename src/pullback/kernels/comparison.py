@@ -69,7 +69,10 @@ def ge(input: Array, other: Array | Scalar) -> Array:
 
 @by_device
 def isnan(input: Array) -> Array:
-    """Whether elements are not a number."""
+    """Whether elements are not a number.
+
+    `input` has any shape, and the result has the same. It is bool: y = (input != input).
+    """
     return np.zeros(input.shape, bool) if input.dtype.kind in "biu" else np.isnan(input)
 
 

@@ -15,7 +15,10 @@ from pullback.typing import Array
 @native
 @checked
 def abs(input: Array) -> Array:
-    """The magnitude; real for a complex number."""
+    """The magnitude; real for a complex number.
+
+    `input` has any shape, and the result has the same. y = |input|; the derivative at 0 is 0.
+    """
     return np.abs(input)
 
 

@@ -60,7 +60,10 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
 
 @native
 def sqrt(input: Array) -> Array:
-    """The square root."""
+    """The square root.
+
+    `input` has any shape, and the result has the same. y = input ** 0.5: NaN below 0.
+    """
     return np.sqrt(input)
 
 
@@ -73,7 +76,10 @@ def rsqrt(input: Array) -> Array:
 
 @native
 def exp(input: Array) -> Array:
-    """The exponential function."""
+    """The exponential function.
+
+    `input` has any shape, and the result has the same. y = e ** input.
+    """
     return _through_float64(np.exp, input)
 
 
@@ -85,7 +91,10 @@ def expm1(input: Array) -> Array:
 
 @native
 def log(input: Array) -> Array:
-    """The natural logarithm."""
+    """The natural logarithm.
+
+    `input` has any shape, and the result has the same. y = ln(input): minus infinity for 0, NaN below it.
+    """
     return _through_float64(np.log, input)
 
 

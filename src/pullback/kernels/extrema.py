@@ -104,13 +104,21 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> t
 
 @native
 def argmax(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
-    """The first index of the largest element along `dim`, or in the flattened tensor."""
+    """The first index of the largest element along `dim`, or in the flattened tensor.
+
+    The result is int64, without `dim`, or with size 1 for it (`keepdim`); without dimensions if `dim` is None. It has
+    no gradient.
+    """
     return _place(np.argmax, "argmax", input, dim, keepdim)
 
 
 @native
 def argmin(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
-    """The first index of the smallest element along `dim`, or in the flattened tensor."""
+    """The first index of the smallest element along `dim`, or in the flattened tensor.
+
+    The result is int64, without `dim`, or with size 1 for it (`keepdim`); without dimensions if `dim` is None. It has
+    no gradient.
+    """
     return _place(np.argmin, "argmin", input, dim, keepdim)
 
 

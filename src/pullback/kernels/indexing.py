@@ -138,7 +138,11 @@ def index_back(grad: Array, shape: Shape, indices: Arrays, dims: Shape) -> Array
 
 @native
 def index_select(input: Array, dim: Dim, index: Array) -> Array:
-    """The slices of `input` at the positions `index` along `dim`."""
+    """The slices of `input` at the positions `index` along `dim`.
+
+    `index` is a vector (n,) of int64 or int32; the result has the shape of `input` with size n along `dim`. For
+    dim=0: y[i] = input[index[i]].
+    """
     _check_index_vector("index_select", index)
     if input.ndim == 0:
         if index.size != 1:
@@ -183,7 +187,11 @@ def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Arra
 
 @native
 def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> Array:
-    """result[i][j] = input[index[i][j]][j], with the index at `dim`."""
+    """result[i][j] = input[index[i][j]][j], with the index at `dim`.
+
+    `index` (int64) has as many dimensions as `input` and is no larger than it but along `dim`; the result has the
+    shape of `index`. For dim=1: y[i][j] = input[i][index[i][j]].
+    """
     return np.take(input.ravel(), _checked_flat(input, dim, index), mode="clip")  # checked: "raise" is slower
 
 
@@ -224,7 +232,10 @@ def take_back(grad: Array, shape: Shape, index: Array) -> Array:
 
 
 def masked_select(input: Array, mask: Array) -> Array:
-    """The elements where `mask` is true, in one dimension."""
+    """The elements where `mask` is true, in one dimension.
+
+    `input` and `mask` (bool) broadcast; the result is a vector as long as there are true elements: input[mask].
+    """
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     values, chosen = np.broadcast_arrays(input, mask)

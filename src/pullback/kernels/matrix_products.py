@@ -45,7 +45,11 @@ def _multiply(a: Array, b: Array) -> Array:
 
 @native
 def mm(input: Array, mat2: Array) -> Array:
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    `input` is (n, m) and `mat2` (m, p), without broadcasting; the result is (n, p). y[i, j] = sum over k of input[i,
+    k] * mat2[k, j].
+    """
     dtype = input.dtype
     if (
         dtype is mat2.dtype and dtype.char in _NATIVE and input.ndim == 2 and mat2.ndim == 2
@@ -67,21 +71,31 @@ def mm(input: Array, mat2: Array) -> Array:
 @native
 @checked
 def bmm(input: Array, mat2: Array) -> Array:
-    """The products of two batches of matrices."""
+    """The products of two batches of matrices.
+
+    `input` is (b, n, m) and `mat2` (b, m, p), without broadcasting; the result is (b, n, p). y[b] = input[b] @
+    mat2[b].
+    """
     return _multiply(input, mat2)
 
 
 @native
 @checked
 def mv(input: Array, vec: Array) -> Array:
-    """A matrix times a vector."""
+    """A matrix times a vector.
+
+    `input` is (n, m) and `vec` (m,); the result is (n,). y[i] = sum over j of input[i, j] * vec[j].
+    """
     return _multiply(input, vec)
 
 
 @native
 @checked
 def dot(input: Array, tensor: Array) -> Array:
-    """The sum of the products of two vectors' elements."""
+    """The sum of the products of two vectors' elements.
+
+    Both are vectors (n,) of one dtype; the result has no dimensions. y = sum over i of input[i] * tensor[i].
+    """
     if input.size <= _UNDIVIDED or input.dtype.char not in "dFD":
         return _multiply(input, tensor)
     whole = input.size // _UNDIVIDED * _UNDIVIDED
@@ -96,7 +110,10 @@ def vdot(input: Array, other: Array) -> Array:
 
 @by_device
 def outer(input: Array, vec2: Array) -> Array:
-    """Every product of an element of one vector with one of the other."""
+    """Every product of an element of one vector with one of the other.
+
+    `input` is (n,) and `vec2` (m,); the result is (n, m): y[i, j] = input[i] * vec2[j].
+    """
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
                            f"{(input if input.ndim != 1 else vec2).ndim}-D")  # fmt: skip
@@ -176,7 +193,10 @@ def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Array:
 
 @native
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
-    """`beta * input + alpha * (mat1 @ mat2)`."""
+    """`beta * input + alpha * (mat1 @ mat2)`.
+
+    `mat1` is (n, m), `mat2` (m, p), and `input` broadcasts to the result's (n, p).
+    """
     if _all_half(input, mat1, mat2):
         if (
             mat1.ndim == mat2.ndim == 2

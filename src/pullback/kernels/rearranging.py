@@ -52,14 +52,20 @@ def repeat_interleave_counts(input: Array, repeats: Array, dim: int) -> Array:
 @native
 @checked
 def tril(input: Array, diagonal: int = 0) -> Array:
-    """The lower triangle of matrices, zeros above a diagonal."""
+    """The lower triangle of matrices, zeros above a diagonal.
+
+    `input` is (*, n, m), and the result has the same shape. y[i, j] = input[i, j] if j <= i + diagonal else 0.
+    """
     return np.ascontiguousarray(np.where(_lower(input, diagonal), input, np.zeros((), input.dtype)))
 
 
 @native
 @checked
 def triu(input: Array, diagonal: int = 0) -> Array:
-    """The upper triangle of matrices, zeros below a diagonal."""
+    """The upper triangle of matrices, zeros below a diagonal.
+
+    `input` is (*, n, m), and the result has the same shape. y[i, j] = input[i, j] if j >= i + diagonal else 0.
+    """
     return np.ascontiguousarray(np.where(_lower(input, diagonal - 1), np.zeros((), input.dtype), input))
 
 

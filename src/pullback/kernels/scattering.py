@@ -183,7 +183,11 @@ def scatter_reduce(
 
 @native
 def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Scalar = 1) -> Array:
-    """A copy of `input` with slices of `source` added at positions of a dimension."""
+    """A copy of `input` with slices of `source` added at positions of a dimension.
+
+    `index` is (n,), `source` has the tensor's shape with size n along `dim`. For dim=0: y = input.clone(), then
+    y[index[i]] += alpha * source[i].
+    """
     result = row_major_copy(input)
     _check_index_dtype("index_add_", index, ("i4", "i8"))
     _check_source("index_add_", input, dim, index, source)

@@ -230,7 +230,10 @@ def expand(input: Array, size: Shape) -> Array:
 
 @native
 def transpose(input: Array, dim0: Dim, dim1: Dim) -> Array:
-    """A view with two dimensions exchanged."""
+    """A view with two dimensions exchanged.
+
+    The result has the sizes of `dim0` and `dim1` exchanged and shares the memory. For a matrix y[i, j] = input[j, i].
+    """
     return input.swapaxes(dim0, dim1) if input.ndim else input
 
 

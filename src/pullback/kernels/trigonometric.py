@@ -13,13 +13,19 @@ from pullback.typing import Array
 
 @native
 def sin(input: Array) -> Array:
-    """The sine."""
+    """The sine.
+
+    `input` has any shape, and the result has the same. It is in radians. y = sin(input).
+    """
     return np.sin(input)
 
 
 @native
 def cos(input: Array) -> Array:
-    """The cosine."""
+    """The cosine.
+
+    `input` has any shape, and the result has the same. It is in radians. y = cos(input).
+    """
     return np.cos(input)
 
 
@@ -58,7 +64,10 @@ def cosh(input: Array) -> Array:
 
 @native
 def tanh(input: Array) -> Array:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    `input` has any shape, and the result has the same. y = (exp(x) - exp(-x)) / (exp(x) + exp(-x)), between -1 and 1.
+    """
     return _through_float64(np.tanh, input)
 
 

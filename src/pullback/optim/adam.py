@@ -36,7 +36,12 @@ def square_root(value: Any) -> Any:
 
 
 class Adam(ElementwiseOptimizer):
-    """Step along the running mean of the gradient, divided by the root of the running mean of its square."""
+    """Step along the running mean of the gradient, divided by the root of the running mean of its square.
+
+    `params` are tensors, or groups of them with options of their own. With g = grad + weight_decay * p: m = beta1 * m
+    + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g ** 2, and after t steps p -= lr * (m / (1 - beta1 ** t)) /
+    (sqrt(v / (1 - beta2 ** t)) + eps). `amsgrad` divides by the largest v so far.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
@@ -110,7 +115,11 @@ class Adam(ElementwiseOptimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient."""
+    """Adam with weight decay apart from the gradient.
+
+    Each step does p *= 1 - lr * weight_decay, then what `Adam` does without decay; its arguments are the same, with
+    weight_decay 0.01 unless given.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,

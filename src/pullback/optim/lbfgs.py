@@ -19,7 +19,12 @@ __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """Minimise with an approximate inverse Hessian; `step` needs a closure and evaluates it several times."""
+    """Minimise with an approximate inverse Hessian; `step` needs a closure and evaluates it several times.
+
+    One group of `params`. A step evaluates the closure at most `max_eval` times in `max_iter` iterations, with the
+    last `history_size` differences of gradients; it ends where the largest gradient is below `tolerance_grad` or the
+    change below `tolerance_change`. `line_search_fn` is None (steps of `lr`) or "strong_wolfe".
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,

@@ -30,7 +30,12 @@ __all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(ElementwiseOptimizer):
-    """Divide the gradient by the root of the running mean of its square, centred on its mean if asked for."""
+    """Divide the gradient by the root of the running mean of its square, centred on its mean if asked for.
+
+    `params` are tensors, or groups of them with options of their own. With g = grad + weight_decay * p: v = alpha * v
+    + (1 - alpha) * g ** 2 and step = g / (sqrt(v) + eps), where `centered` takes the squared running mean of g from
+    v; p -= lr * step, or with `momentum` b = momentum * b + step and p -= lr * b.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,

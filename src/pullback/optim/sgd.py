@@ -27,7 +27,12 @@ __all__ = ["SGD", "sgd"]
 
 
 class SGD(ElementwiseOptimizer):
-    """Step against the gradient, or against its running sum with `momentum`."""
+    """Step against the gradient, or against its running sum with `momentum`.
+
+    `params` are tensors, or groups of them with options of their own. With g = grad + weight_decay * p and the buffer
+    b = momentum * b + (1 - dampening) * g (g itself at first): p -= lr * b, with `nesterov` p -= lr * (g + momentum *
+    b); `maximize` goes the other way. `foreach` and `fused` say how, not what, is computed.
+    """
 
     takes_sparse_gradients = True
 

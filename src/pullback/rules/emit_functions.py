@@ -53,7 +53,7 @@ def emit_function(operation: Operation) -> list[str]:
     many = rule.options.get("multi_view")
     out = [_signature(operation)]
     if operation.kernel.doc:
-        out.append(f'    """{operation.kernel.doc.splitlines()[0]}"""')
+        out += _docstring(operation.kernel.doc)
     for p, alias in _aliases(operation):
         out += [f"    if {alias} is not None:", f"        {p.name} = {alias}"]
     name, result = operation.name, _result(operation)
@@ -74,6 +74,13 @@ def emit_function(operation: Operation) -> list[str]:
         _with_values(operation, f"    return finish({name!r}, {result}, {{}}) if process.finishing else {result}")
     )
     return [*out, ""]
+
+
+def _docstring(text: str) -> list[str]:
+    """The lines of a docstring inside of a function."""
+    lines = [f'"""{line}' if number == 0 else line for number, line in enumerate(text.splitlines())]
+    lines = [*lines[:-1], f'{lines[-1]}"""'] if len(lines) == 1 else [*lines, '"""']
+    return [f"    {line}" if line else "" for line in lines]
 
 
 def _with_values(operation: Operation, text: str) -> str:

@@ -179,7 +179,11 @@ class Tensor(TensorBase):
         return int(self._array.ndim)
 
     def size(self, dim: int | None = None, *, axis: int | None = None) -> Any:
-        """The sizes, or the size of one dimension."""
+        """The sizes, or the size of one dimension.
+
+        `size()` is a `Size`, a tuple of integers; `size(dim)` is one of them, counted from the end if `dim` is
+        negative.
+        """
         if dim is None:
             if axis is None:
                 return _new_size(Size, self._array.shape)
@@ -234,7 +238,10 @@ class Tensor(TensorBase):
         raise RuntimeError("requires_grad must be a bool: set it to False instead of deleting it")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` and return the tensor."""
+        """Set `requires_grad` and return the tensor.
+
+        Only leaves can be switched off, and only floating and complex numbers on.
+        """
         if requires_grad is not True and requires_grad is not False:
             from pullback.errors import not_a_bool  # type: ignore[unreachable]  # what is passed may be anything
 
@@ -375,7 +382,10 @@ class Tensor(TensorBase):
         return self._extra is not None and self._extra.retains_grad
 
     def retain_grad(self, enabled: bool = True) -> None:
-        """Keep the gradient of this non-leaf in `.grad`; False: keep it no more, and drop what was kept."""
+        """Keep the gradient of this non-leaf in `.grad`; False: keep it no more, and drop what was kept.
+
+        It is there after `backward`, in this tensor's shape. A leaf keeps its gradient anyway.
+        """
         if not isinstance(enabled, bool):
             raise TypeError("TensorBase.retain_grad() takes no arguments (1 given) but True or False")
         if switches.transforms:
@@ -426,7 +436,10 @@ class Tensor(TensorBase):
     # Leaving the graph.
 
     def detach(self) -> Tensor:
-        """An alias that shares memory and version counter but has no history."""
+        """An alias that shares memory and version counter but has no history.
+
+        It has the shape and the elements of this tensor, and `requires_grad` is False: no gradient flows through it.
+        """
         alias = _new_alias(self)
         counter = self._counter
         if counter is None:
@@ -541,7 +554,11 @@ class Tensor(TensorBase):
         return backward_steps(self, gradient, retain_graph, inputs, before=before)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Call `hook(grad)` when this tensor's gradient is computed; a returned tensor replaces it."""
+        """Call `hook(grad)` when this tensor's gradient is computed; a returned tensor replaces it.
+
+        `hook` takes the gradient, a tensor of this tensor's shape, and returns None or one of the same shape. The
+        result is a handle; its `remove()` takes the hook away.
+        """
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return _Graph.register_hook(self, hook)

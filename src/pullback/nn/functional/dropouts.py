@@ -14,7 +14,11 @@ def _apply(name: str, input: Tensor, p: float, training: bool, inplace: bool) ->
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training, set each element to zero with probability `p` and scale the rest by 1 / (1 - p)."""
+    """In training, set each element to zero with probability `p` and scale the rest by 1 / (1 - p).
+
+    `input` has any shape, and the result has the same. `inplace` overwrites it. y = mask * input / (1 - p); without
+    `training` it is the input.
+    """
     return _apply("dropout", input, p, training, inplace)
 
 

@@ -16,6 +16,9 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     """The rows of `weight` at `input`; the row `padding_idx` gets no gradient.
 
+    `input` holds indices (int64 or int32) of any shape (*), `weight` is (V, D), and the result (*, D): y[i] =
+    weight[input[i]]. `max_norm` shortens longer rows in place first; `sparse` makes the weight's gradient sparse.
+
     >>> import pullback
     >>> table = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> pullback.nn.functional.embedding(pullback.tensor([1]), table)

@@ -138,7 +138,13 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
-    """The values of (N, C, ...) at the points of `grid`, whose last dimension is (x, y) or (x, y, z) from -1 to 1."""
+    """The values of (N, C, ...) at the points of `grid`, whose last dimension is (x, y) or (x, y, z) from -1 to 1.
+
+    `input` is (N, C, H, W) and `grid` (N, H_out, W_out, 2), or (N, C, D, H, W) and (N, D_out, H_out, W_out, 3); the
+    result is (N, C, H_out, W_out), or with D_out. `mode` is "bilinear", "nearest" or "bicubic"; `padding_mode`
+    ("zeros", "border", "reflection") says what lies outside; with `align_corners` -1 and 1 are the centres of the
+    outermost elements, else their outer edges.
+    """
     if mode not in _GRID_MODES:
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"

@@ -13,7 +13,12 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each channel over the batch; in training by its own statistics, and update the running ones."""
+    """Normalize each channel over the batch; in training by its own statistics, and update the running ones.
+
+    `input` is (N, C, *); the running statistics, `weight` and `bias` are (C,) or None. y = (x - mean) / sqrt(var +
+    eps) * weight + bias; running = (1 - momentum) * running + momentum * of this batch, with the variance divided by
+    n - 1.
+    """
     if eps <= 0 and (training or eps < 0):
         bound = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {bound}, but got {eps}")
@@ -42,6 +47,9 @@ def layer_norm(
 ) -> Tensor:
     """Normalize the last dimensions to mean 0 and variance 1.
 
+    `normalized_shape` are the last sizes of `input`, and the shape of `weight` and `bias`, which may be None. y = (x
+    - mean) / sqrt(var + eps) * weight + bias.
+
     >>> import pullback
     >>> pullback.nn.functional.layer_norm(pullback.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
@@ -57,7 +65,11 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Normalize groups of channels of each sample."""
+    """Normalize groups of channels of each sample.
+
+    `input` is (N, C, *) with C a multiple of `num_groups`; `weight` and `bias` are (C,) or None. y = (x - mean) /
+    sqrt(var + eps) * weight + bias, with mean and variance of each sample's group of channels.
+    """
     sizes = input._array.shape
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
@@ -89,7 +101,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
-    """Divide by the norm along `dim`, but by no less than `eps`."""
+    """Divide by the norm along `dim`, but by no less than `eps`.
+
+    The result has the shape of `input`. y = x / max(norm of order p of x along dim, eps), with p 2 and dim 1 unless
+    given.
+    """
     norm = functions.norm(input, p, dim, keepdim=True)
     denominator = functions.expand_as(functions.clamp_min(norm, eps), input)
     return functions.div(input, denominator) if out is None else functions.div(input, denominator, out=out)

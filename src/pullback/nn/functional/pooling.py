@@ -34,6 +34,10 @@ def max_pool2d(
 ) -> Any:  # fmt: skip
     """The largest element of each window of (N, C, H, W) or (C, H, W).
 
+    `kernel_size`, `stride` (the kernel's size unless given), `padding` and `dilation` are numbers or pairs. H_out =
+    floor((H + 2 * padding - dilation * (K_h - 1) - 1) / stride) + 1, rounded up with `ceil_mode`; with
+    `return_indices` the positions come second. The gradient goes to the largest element.
+
     >>> import pullback
     >>> pullback.nn.functional.max_pool2d(pullback.tensor([[[1.0, 2.0], [3.0, 4.0]]]), 2)
     tensor([[[4.]]])

@@ -52,7 +52,11 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of `output_size` windows that cover the last two dimensions."""
+    """The means of `output_size` windows that cover the last two dimensions.
+
+    (N, C, H, W) or (C, H, W) becomes (..., *output_size); a number means a square, None the size as it is. Window i
+    reaches from floor(i * H / H_out) to ceil((i + 1) * H / H_out).
+    """
     sizes = _sizes("adaptive_avg_pool2d", 2, input, output_size)
     if sizes == (1, 1):
         return G.mean(input, (-1, -2), True)
