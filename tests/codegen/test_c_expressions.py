@@ -175,7 +175,7 @@ def test_equal_loops_are_written_once(tmp_path: Path) -> None:
     loops, tables = emit_elementwise(made)
     assert loops.count("MULTIVERSIONED") == 1
     assert tables.count("loop_f_float32") == 3  # declared once, used by both
-    assert '{"g", call_g, overwrite_g, 1}' in tables
+    assert '{"g", .elementwise = &description_of_g, .in_order = 1}' in tables
 
 
 def test_angles_beyond_the_reduction_go_to_libm(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any
 
@@ -104,7 +104,7 @@ def strictly_compiled(name: str) -> Any:
     def reference(*_: Any, **__: Any) -> Any:
         raise AssertionError(f"{name} left a call to its reference")
 
-    return pullback.native.extension.bind(name, reference)
+    return pullback.native.native(wraps(compiled(name).__wrapped__)(reference))
 
 
 def assert_same(name: str, actual: Any, expected: Any) -> None:

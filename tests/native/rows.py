@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,7 @@ def declines(kernel: Any, *arguments: Any, **keywords: Any) -> bool:
     def reference(*_: Any, **__: Any) -> Any:
         asked.append(True)
 
-    reference.__name__ = kernel.__wrapped__.__name__
-    pullback.native.native(reference)(*arguments, **keywords)
+    pullback.native.native(wraps(kernel.__wrapped__)(reference))(*arguments, **keywords)
     return bool(asked)
 
 

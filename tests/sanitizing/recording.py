@@ -32,9 +32,9 @@ class Recorder:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.extension, name)
 
-    def bind(self, name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
+    def bind(self, name: str, reference: Callable[..., Any], *parameters: Any) -> Callable[..., Any]:
         """The kernel, with its calls noted."""
-        return self._noting(name, self.extension.bind(name, reference), reference)
+        return self._noting(name, self.extension.bind(name, reference, *parameters), reference)
 
     def bind_overwriting(self, name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
         """The overwriting form, with its calls noted."""

@@ -30,8 +30,8 @@ def emit_elementwise(kernels: list[NativeKernel]) -> tuple[str, str]:
         for name, _ in loops.written
     )  # fmt: skip
     entries = "\n".join(
-        f'    {{"{kernel.name}", call_{kernel.name}, overwrite_{kernel.name}, {int(kernel.name not in _ROW_MAJOR)}}},'
-        for kernel in kernels
+        f'    {{"{name}", .elementwise = &description_of_{name}, .in_order = {int(name not in _ROW_MAJOR)}}},'
+        for name in (kernel.name for kernel in kernels)
     )
     loops_text = _HEADER + "\n" + "\n".join(text for _, text in loops.written)
     includes = '#include <float.h>\n#include <math.h>\n#include <string.h>\n\n#include "elementwise_driver.h"\n'

@@ -18,6 +18,7 @@ from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace, functions_by_file
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import VOCABULARY, emit_first_use, emit_namespace, emit_registry
+from tools.codegen.emit_steps import emit_steps
 from tools.codegen.formatting import drop_old, format_python
 from tools.codegen.native_kernels import find_native_kernels
 from tools.codegen.public_names import PublicNames
@@ -49,7 +50,8 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
     modules = {name: kernel.module for name, kernel in kernels.items()}
     formulas = read_formulas(source / "formulas")
     operations, library = without_refused(operations, modules, formulas, refusals)
-    native = find_native_kernels(PythonSources(source), operations, source / "native", refusals)
+    sources = PythonSources(source)
+    native = find_native_kernels(sources, operations, source / "native", refusals)
     library.native_lines = {kernel.name for kernel in native if kernel.is_line}
     families: dict[str, list[Operation]] = {}
     for operation in operations:
@@ -69,6 +71,7 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
     texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
         native
     )
+    texts[source / "native" / "optimizer_step_loops.h"] = emit_steps(sources)
     texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
     return texts, operations
 

@@ -15,6 +15,7 @@ from pullback.expressions.tree import MASK, NUMBER, REAL, TEXT, Load
 from pullback.rules.emit_apply import line_function_name, line_parameters
 from pullback.rules.model import OPTIONAL_TENSOR, TENSOR_OR_NUMBER, Line, Operation, Refusal
 from pullback.rules.saved_values import saved_values
+from tools.codegen.emit_steps import is_step
 
 _KINDS = {
     "Array": "ARRAY",
@@ -72,7 +73,7 @@ def find_native_kernels(
     written = written_by_hand(native_folder)
     kernels: list[NativeKernel] = []
     for module, function in sources.marked():
-        if function.name in written:
+        if function.name in written or is_step(function):
             continue
         try:
             kernels.append(render_kernel(sources, module, function))

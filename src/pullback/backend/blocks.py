@@ -52,6 +52,7 @@ def for_rows(step: Step) -> Step:
         if small:
             _step_joined(step, small, numbers)
 
+    vars(run)["is_for_rows"] = True
     return run
 
 

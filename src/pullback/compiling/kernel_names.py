@@ -166,7 +166,7 @@ class _Finder:
 _finder: Any = _Finder
 
 
-_Kernel: Any = type(extension.bind("add", len)) if extension is not None else None
+_Kernel: Any = type(extension.by_device(len)) if extension is not None else None
 
 
 def _take_away() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,26 +127,33 @@ class Way:
         return Load(unique, value.kind)
 
 
-def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Variant]:
-    """Every way through a kernel, whose operands and numbers are called `names`."""
+def ways_through(names: set[str], evaluate: Callable[[Way], Any]) -> Iterator[tuple[Way, Any, str]]:
+    """Every way through a kernel, whose operands and numbers are called `names`, with its value; None and why without."""
     pending: list[list[bool]] = [[]]
-    variants: list[Variant] = []
+    count = 0
     while pending:
         decisions = pending.pop()
         way = Way(decisions, names=set(names))
-        program, reason = None, ""
         try:
-            result = as_real(evaluate(way))
-            if isinstance(result, Load) and result.name in names:
-                reason = "nothing is computed"
-            else:
-                program = Program(tuple(way.steps), result)
+            yield way, evaluate(way), ""
         except Unrenderable as problem:
-            reason = str(problem)
-        variants.append(Variant(list(way.conditions.items()), program, way.beyond, reason))
+            yield way, None, str(problem)
         pending += [[*way.taken[:i], False] for i in range(len(decisions), len(way.taken))]
-        if len(variants) > _MOST_PATHS:
+        count += 1
+        if count > _MOST_PATHS:
             raise Unrenderable("too many tests")
+
+
+def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Variant]:
+    """The variants of a kernel: all ways through it."""
+    variants: list[Variant] = []
+    for way, result, problem in ways_through(names, lambda way: as_real(evaluate(way))):
+        program, reason = None, problem
+        if isinstance(result, Load) and result.name in names:
+            reason = "nothing is computed"
+        elif result is not None:
+            program = Program(tuple(way.steps), result)
+        variants.append(Variant(list(way.conditions.items()), program, way.beyond, reason))
     if all(variant.program is None for variant in variants):
         raise Unrenderable(variants[0].reason)
     return variants

@@ -1,7 +1,8 @@
 """Steps of the elementwise optimizers, in place: rows of arrays (a parameter, its gradient, its state), and numbers.
 
 Each is written for one row, without temporaries where NumPy allows it, and called with all rows of a batch: see
-`for_rows`. The operations of a step are in PyTorch's order: results round alike. Arrays are real.
+`for_rows`. The operations of a step are in PyTorch's order: results round alike. Arrays are real. The compiled loops are
+made of this text (tools/codegen/emit_steps.py); they have no case of their own for a factor of 1, which changes nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +14,24 @@ from pullback.native import native
 from pullback.typing import Array
 
 
+def _scaled(array: Array, factor: float) -> Array:
+    """The array times a factor; the array itself if that is 1."""
+    return array if factor == 1 else array * factor
+
+
+def _scale(array: Array, factor: float) -> None:
+    """Multiply the array by a factor."""
+    if factor != 1:
+        array *= factor
+
+
 def _descent_gradient(param: Array, grad: Array, weight_decay: float, maximize: bool) -> Array:
     """The gradient to descend along: its sign as `maximize` says, with weight decay added; `grad` itself if neither."""
+    grad = _scaled(grad, -1 if maximize else 1)
     if weight_decay != 0:
         decayed = np.multiply(param, weight_decay)
-        return np.subtract(decayed, grad, out=decayed) if maximize else np.add(grad, decayed, out=decayed)
-    return np.negative(grad) if maximize else grad
+        return np.add(grad, decayed, out=decayed)
+    return grad
 
 
 @native
@@ -36,7 +49,7 @@ def sgd_step(
         momentum_buffer[...] = grad
     else:
         momentum_buffer *= momentum
-        momentum_buffer += grad if dampening == 0 else grad * (1 - dampening)
+        momentum_buffer += _scaled(grad, 1 - dampening)
     if nesterov:
         change = momentum_buffer * momentum
         change += grad
@@ -51,8 +64,7 @@ def _update_moments(
     shrink: float, maximize: bool,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Do what Adam and its relatives begin with; the gradient to descend along, and an array to work in."""
-    if shrink != 1:
-        param *= shrink
+    _scale(param, shrink)
     grad = _descent_gradient(param, grad, weight_decay, maximize)
     work = np.subtract(grad, exp_avg)
     work *= 1 - beta1
@@ -249,8 +261,7 @@ def rprop_step(
     largest: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Rprop; where the gradient's sign changed it counts as zero, and where it is not a number nothing moves."""
-    if maximize:
-        grad = np.negative(grad)
+    grad = _scaled(grad, -1 if maximize else 1)
     work = grad * prev
     differs = work < 0
     agrees = work > 0
@@ -261,7 +272,7 @@ def rprop_step(
     np.clip(step_size, smallest, largest, out=step_size)
     prev[...] = grad
     np.copyto(prev, 0, where=differs)
-    sign = np.greater(prev, 0, out=agrees).view(np.int8)
-    sign -= np.less(prev, 0, out=differs).view(np.int8)
-    np.multiply(sign, step_size, out=work)
+    work[...] = 0
+    np.copyto(work, step_size, where=prev > 0)
+    np.copyto(work, -step_size, where=prev < 0)
     param -= work

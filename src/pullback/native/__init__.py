@@ -43,8 +43,23 @@ def native(reference: _Function) -> _Function:
     """Replace a NumPy kernel by the compiled one of its name, where there is one."""
     if extension is None:
         return by_device(reference)
-    replaced: _Function = extension.bind(reference.__name__, reference)
+    replaced: _Function = extension.bind(reference.__name__, reference, *_parameters(reference))
     return replaced
+
+
+def _parameters(reference: Any) -> tuple[tuple[str, ...], int, tuple[Any, ...]]:
+    """The names of a reference's parameters, how many may be given by position, and defaults (`...` for none)."""
+    function = reference
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code, by_name = function.__code__, function.__kwdefaults__ or {}
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    positional, numbers = names[: code.co_argcount], names[code.co_argcount :]
+    if hasattr(reference, "is_for_rows"):  # the rows of arrays are one argument
+        return ("rows", *numbers), 1, (...,) * (1 + len(numbers))
+    defaults = function.__defaults__ or ()
+    needed = (...,) * (len(positional) - len(defaults))
+    return names, len(positional), (*needed, *defaults, *[by_name.get(name, ...) for name in numbers])
 
 
 def by_device(reference: _Function) -> _Function:

@@ -155,7 +155,7 @@ static int read_mask(PyObject *mask, Attention *a, npy_intp batch)
         npy_intp size = axis < 0 ? 1 : DIM(mask, axis);
         if (size != 1 && size != wanted[i])
             return 0;
-        a->mask_steps[i] = size == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)mask, axis);
+        a->mask_steps[i] = size == 1 ? 0 : STRIDE(mask, axis);
     }
     a->mask_is_bool = type_of(mask) == NPY_BOOL;
     a->mask = DATA(mask);
@@ -200,7 +200,7 @@ static PyObject *new_heads(PyObject *like, npy_intp columns, Heads *heads)
 /* Where queries are (N, L, H, E) or (L, N, H, E) seen as (N, H, L, E), so is the output. */
 static PyObject *new_output(PyObject *query, npy_intp columns, Heads *heads)
 {
-    npy_intp *steps = PyArray_STRIDES((PyArrayObject *)query);
+    npy_intp *steps = STRIDES(query);
     if (steps[1] >= steps[2])
         return new_heads(query, columns, heads);
     int rows_first = steps[0] < steps[2];
@@ -223,9 +223,8 @@ static int run_heads(Attention *a, npy_intp batch, BlockFunction body)
     return !a->failed;
 }
 
-static PyObject *attention_fused(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *attention_fused(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "query", "key", "value", "attn_mask", "is_causal", "scale");
     Attention a;
     if (!read_attention(slots, &a))
         return DECLINE;
@@ -240,9 +239,8 @@ static PyObject *attention_fused(PyObject *const *arguments, Py_ssize_t position
     return both;
 }
 
-static PyObject *attention_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *attention_back(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "grad", "query", "key", "value", "attn_mask", "is_causal", "scale", "result", "logsumexp");
     Attention a;
     PyObject *query = slots[1], *grad = slots[0], *result = slots[7];
     if (!read_attention(slots + 1, &a) || !grad || !result || !slots[8] || !reads_heads(grad, a.type) ||

@@ -63,8 +63,8 @@ static void multiply_batches(void *context, ptrdiff_t begin, ptrdiff_t end)
         p.b.data = batches->product.b.data;
         for (int i = ndim - 1; i >= 0; i--) {
             ptrdiff_t size = DIM(batches->a, i);
-            p.a.data += rest % size * PyArray_STRIDE((PyArrayObject *)batches->a, i);
-            p.b.data += rest % size * PyArray_STRIDE((PyArrayObject *)batches->b, i);
+            p.a.data += rest % size * STRIDE(batches->a, i);
+            p.b.data += rest % size * STRIDE(batches->b, i);
             rest /= size;
         }
         p.result = batches->product.result + number * p.a.rows * p.b.columns;
@@ -99,9 +99,9 @@ static PyObject *multiply_many(PyObject *a, PyObject *b, BrainProduct p)
 }
 
 /* multiply_halves(a, b) */
-static PyObject *multiply_halves(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *multiply_halves(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (keywords || positional != 2 || !multiplies_brains() || !is_brain(arguments[0], -1) || !is_brain(arguments[1], -1))
+    if (!multiplies_brains() || !is_brain(arguments[0], -1) || !is_brain(arguments[1], -1))
         return DECLINE;
     PyObject *a = arguments[0], *b = arguments[1];
     BrainProduct p = {.a = matrix_of(a), .b = matrix_of(b), .alpha = 1};
@@ -119,9 +119,9 @@ static PyObject *multiply_halves(PyObject *const *arguments, Py_ssize_t position
 }
 
 /* add_product_of_halves(input, mat1, mat2, beta, alpha) */
-static PyObject *add_product_of_halves(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *add_product_of_halves(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (keywords || positional != 5 || !multiplies_brains())
+    if (!multiplies_brains())
         return DECLINE;
     PyObject *input = arguments[0], *a = arguments[1], *b = arguments[2];
     double beta, alpha;
@@ -174,12 +174,11 @@ static int iterate(const uint16_t *x, uint16_t *next, uint16_t *gram, uint16_t *
 }
 
 /* newton_schulz(matrix, coefficients, steps) */
-static PyObject *newton_schulz(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *newton_schulz(PyObject *const *arguments, const KernelEntry *entry)
 {
     float coefficients[3];
-    if (keywords || positional != 3 || !multiplies_brains() || !is_brain(arguments[0], 2) ||
-        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]) || !read_coefficients(arguments[1], coefficients) ||
-        !PyLong_CheckExact(arguments[2]))
+    if (!multiplies_brains() || !is_brain(arguments[0], 2) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]) ||
+        !read_coefficients(arguments[1], coefficients) || !PyLong_CheckExact(arguments[2]))
         return DECLINE;
     long steps = PyLong_AsLong(arguments[2]);
     npy_intp shape[] = {DIM(arguments[0], 0), DIM(arguments[0], 1)};

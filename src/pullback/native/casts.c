@@ -141,9 +141,9 @@ static void cast_range(void *context, ptrdiff_t begin, ptrdiff_t end)
 }
 
 /* cast_half(array, dtype) */
-static PyObject *cast_half(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *cast_half(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (keywords || positional != 2 || !PyArray_CheckExact(arguments[0]) || !PyArray_DescrCheck(arguments[1]))
+    if (!PyArray_CheckExact(arguments[0]) || !PyArray_DescrCheck(arguments[1]))
         return DECLINE;
     PyArrayObject *array = (PyArrayObject *)arguments[0];
     PyArray_Descr *wanted = (PyArray_Descr *)arguments[1];

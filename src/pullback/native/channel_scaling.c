@@ -12,14 +12,13 @@ typedef struct {
 #define LOOPS "channel_scaling_loops.h"
 #include "for_each_real.h"
 
-/* (N, C, ...) of a float type, not empty, with statistics of its own type. */
-static int read_scaling(PyObject *input, PyObject *weight, PyObject *variance, PyObject *eps, Scaling *loop, double *value)
+/* The sizes of (N, C, ...); 0 unless statistics are of its channels. */
+static int read_scaling(PyObject *input, PyObject *weight, PyObject *variance, Scaling *loop)
 {
-    if (!is_real_array(input) || !size_of(input) || PyArray_NDIM((PyArrayObject *)input) < 2 || is_none(variance) || !eps ||
-        !read_number(eps, value))
+    if (NDIM(input) < 2 || is_none(variance))
         return 0;
-    loop->samples = PyArray_DIM((PyArrayObject *)input, 0);
-    loop->channels = PyArray_DIM((PyArrayObject *)input, 1);
+    loop->samples = DIM(input, 0);
+    loop->channels = DIM(input, 1);
     loop->inner = size_of(input) / (loop->samples * loop->channels);
     int type = type_of(input);
     return is_absent_or_plain(weight, type, loop->channels) && is_absent_or_plain(variance, type, loop->channels);
@@ -38,7 +37,7 @@ static PyObject *scale(Scaling *loop, PyObject *input, PyObject *weight, PyObjec
 {
     int type = type_of(input);
     char *room = PyMem_RawMalloc((size_t)(2 * loop->channels) * sizeof(double));
-    PyObject *plain = row_major(input), *result = plain ? new_like(plain) : NULL;
+    PyObject *result = new_like(input);
     if (!room) {
         Py_CLEAR(result);
         PyErr_NoMemory();
@@ -52,64 +51,51 @@ static PyObject *scale(Scaling *loop, PyObject *input, PyObject *weight, PyObjec
         else
             find_factors_double(loop, data_of(variance), data_or_null(weight), data_or_null(bias), eps, (double *)room,
                                 (double *)shift);
-        loop->input = data_of(plain);
+        loop->input = data_of(input);
         loop->factor = room;
         loop->shift = shift;
         loop->output = data_of(result);
         run_scaling(loop, type);
     }
     PyMem_RawFree(room);
-    Py_XDECREF(plain);
     return result;
 }
 
-static PyObject *batch_norm_evaluation(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *batch_norm_evaluation(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "weight", "bias", "running_mean", "running_var", "eps");
     Scaling loop;
-    double eps;
-    if (!read_scaling(slots[0], slots[1], slots[4], slots[5], &loop, &eps) || is_none(slots[3]) ||
+    if (!read_scaling(slots[0], slots[1], slots[4], &loop) || is_none(slots[3]) ||
         !is_absent_or_plain(slots[2], type_of(slots[0]), loop.channels) ||
         !is_absent_or_plain(slots[3], type_of(slots[0]), loop.channels))
         return DECLINE;
-    return scale(&loop, slots[0], slots[1], slots[2], slots[3], slots[4], eps);
+    return scale(&loop, slots[0], slots[1], slots[2], slots[3], slots[4], number_of(slots[5]));
 }
 
-static PyObject *batch_norm_evaluation_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *batch_norm_evaluation_back(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "grad", "weight", "running_var", "eps");
     Scaling loop;
-    double eps;
-    if (!read_scaling(slots[0], slots[1], slots[2], slots[3], &loop, &eps))
+    if (!read_scaling(slots[0], slots[1], slots[2], &loop))
         return DECLINE;
-    return scale(&loop, slots[0], slots[1], NULL, NULL, slots[2], eps);
+    return scale(&loop, slots[0], slots[1], NULL, NULL, slots[2], number_of(slots[3]));
 }
 
-static PyObject *batch_norm_evaluation_weight_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *batch_norm_evaluation_weight_back(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "grad", "input", "dtype", "running_mean", "running_var", "eps");
     Scaling loop;
-    double eps;
-    if (!read_scaling(slots[1], NULL, slots[4], slots[5], &loop, &eps) || is_none(slots[3]))
-        return DECLINE;
     int type = type_of(slots[1]);
-    if (!is_real_array_of(slots[0], type) || !same_shape(slots[0], slots[1]) ||
-        !is_absent_or_plain(slots[3], type, loop.channels) || !slots[2] || !PyArray_DescrCheck(slots[2]) ||
-        ((PyArray_Descr *)slots[2])->type_num != type)
+    if (!read_scaling(slots[1], NULL, slots[4], &loop) || is_none(slots[2]) || is_none(slots[3]) ||
+        !is_absent_or_plain(slots[3], type, loop.channels))
         return DECLINE;
     npy_intp channels = loop.channels;
-    double *factor = PyMem_RawMalloc((size_t)channels * sizeof(double));
-    PyObject *grad = row_major(slots[0]), *plain = row_major(slots[1]);
-    PyObject *result = grad && plain && factor ? new_array(1, &channels, type) : NULL;
-    if (!factor)
-        PyErr_NoMemory();
+    double *factor = PyMem_RawMalloc((size_t)channels * sizeof(double)), eps = number_of(slots[5]);
+    PyObject *result = factor ? new_array(1, &channels, type) : PyErr_NoMemory();
     if (result) {
         if (type == NPY_FLOAT)
             find_factors_float(&loop, data_of(slots[4]), NULL, NULL, eps, (float *)factor, NULL);
         else
             find_factors_double(&loop, data_of(slots[4]), NULL, NULL, eps, factor, NULL);
-        loop.grad = data_of(grad);
-        loop.input = data_of(plain);
+        loop.grad = data_of(slots[0]);
+        loop.input = data_of(slots[1]);
         loop.mean = data_of(slots[3]);
         loop.factor = factor;
         loop.output = data_of(result);
@@ -117,14 +103,12 @@ static PyObject *batch_norm_evaluation_weight_back(PyObject *const *arguments, P
                   loop.inner == 1 ? FOR_TYPE(type, sum_columns) : FOR_TYPE(type, sum_planes), &loop);
     }
     PyMem_RawFree(factor);
-    Py_XDECREF(grad);
-    Py_XDECREF(plain);
     return result;
 }
 
 const KernelEntry channel_scaling_kernels[] = {
-    {"batch_norm_evaluation", batch_norm_evaluation},
-    {"batch_norm_evaluation_back", batch_norm_evaluation_back},
-    {"batch_norm_evaluation_weight_back", batch_norm_evaluation_weight_back},
+    {"batch_norm_evaluation", batch_norm_evaluation, "r....n"},
+    {"batch_norm_evaluation_back", batch_norm_evaluation_back, "r..n"},
+    {"batch_norm_evaluation_weight_back", batch_norm_evaluation_weight_back, "rRt..n"},
     {NULL},
 };

@@ -23,24 +23,24 @@ static int read_convolution(PyObject *const *slots, Geometry *g)
     PyObject *input = slots[0], *weight = slots[1], *bias = slots[2];
     if (!input || !PyArray_CheckExact(input))
         return 0;
-    int type = type_of(input), dims = PyArray_NDIM((PyArrayObject *)input) - 2;
+    int type = type_of(input), dims = NDIM(input) - 2;
     if ((type != NPY_FLOAT && type != NPY_DOUBLE) || dims < 1 || dims > DIMS)
         return 0;
-    if (!is_array_of(input, type) || !is_array_of(weight, type) || PyArray_NDIM((PyArrayObject *)weight) != dims + 2)
+    if (!is_array_of(input, type) || !is_array_of(weight, type) || NDIM(weight) != dims + 2)
         return 0;
     ptrdiff_t output_padding[DIMS];
     if (!read_steps(slots + 3, dims, g) || !read_sizes(slots[7], dims, 0, 0, output_padding) ||
         !read_size(slots[8], 1, &g->groups) || (slots[6] != Py_True && slots[6] != Py_False))
         return 0;
     g->transposed = slots[6] == Py_True;
-    ptrdiff_t channels = PyArray_DIM((PyArrayObject *)input, 1);
-    ptrdiff_t first = PyArray_DIM((PyArrayObject *)weight, 0), second = PyArray_DIM((PyArrayObject *)weight, 1);
-    g->batch = PyArray_DIM((PyArrayObject *)input, 0);
+    ptrdiff_t channels = DIM(input, 1);
+    ptrdiff_t first = DIM(weight, 0), second = DIM(weight, 1);
+    g->batch = DIM(input, 0);
     g->channels = channels / g->groups;
     g->out_channels = g->transposed ? second : first / g->groups;
     if (channels % g->groups || first % g->groups || (g->transposed ? first : second * g->groups) != channels)
         return 0;
-    if (bias != Py_None && (!is_array_of(bias, type) || PyArray_NDIM((PyArrayObject *)bias) != 1 ||
+    if (bias != Py_None && (!is_array_of(bias, type) || NDIM(bias) != 1 ||
                             size_of(bias) != g->out_channels * g->groups))
         return 0;
     copy_sizes(input, g->input);
@@ -60,7 +60,7 @@ static PyObject *new_result(const Geometry *g, int dims, int type)
 static PyObject *run_convolution(const Plan *plan, const ConvolutionLoops *loops, const Geometry *g,
                                  PyObject *const *arrays)
 {
-    int type = type_of(arrays[0]), dims = PyArray_NDIM((PyArrayObject *)arrays[0]) - 2;
+    int type = type_of(arrays[0]), dims = NDIM(arrays[0]) - 2;
     PyObject *result = new_result(g, dims, type);
     void *packed = malloc((size_t)PyArray_NBYTES((PyArrayObject *)arrays[1]));
     ConvolutionCall call = {
@@ -99,7 +99,7 @@ static PyObject *convolve_directly(const ConvolutionLoops *loops, const Geometry
 static PyObject *run_winograd(const Winograd *plan, const ConvolutionLoops *loops, const Geometry *g,
                               PyObject *const *arrays)
 {
-    int type = type_of(arrays[0]), dims = PyArray_NDIM((PyArrayObject *)arrays[0]) - 2;
+    int type = type_of(arrays[0]), dims = NDIM(arrays[0]) - 2;
     PyObject *result = new_result(g, dims, type);
     size_t size = (size_t)PyArray_NBYTES((PyArrayObject *)arrays[1]) / 9 * SQUARES;
     WinogradCall call = {
@@ -142,7 +142,7 @@ static PyObject *convolve_depthwise(const ConvolutionLoops *loops, const Geometr
 {
     if (!suits_depthwise(g))
         return NULL;
-    PyObject *result = new_result(g, PyArray_NDIM((PyArrayObject *)arrays[0]) - 2, type_of(arrays[0]));
+    PyObject *result = new_result(g, NDIM(arrays[0]) - 2, type_of(arrays[0]));
     if (!result)
         return NULL;
     Depthwise plan;
@@ -190,7 +190,7 @@ static PyObject *convolve_by_product(const Geometry *g, PyObject *const *arrays)
     char *bias = arrays[2] ? spread_bias(g, data_of(arrays[2]), type == NPY_DOUBLE ? 8 : 4) : NULL;
     if (arrays[2] && !bias)
         return PyErr_NoMemory();
-    PyObject *result = new_result(g, PyArray_NDIM((PyArrayObject *)arrays[0]) - 2, type);
+    PyObject *result = new_result(g, NDIM(arrays[0]) - 2, type);
     if (result) {
         Product product = {
             .a = {data_of(arrays[0]), g->batch, g->channels, g->channels, 1},
@@ -214,9 +214,8 @@ static PyObject *convolve_by_product(const Geometry *g, PyObject *const *arrays)
 
 #endif
 
-static PyObject *convolution(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *convolution(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups");
     Geometry geometry;
     if (!slots[2] || !read_convolution(slots, &geometry))
         return DECLINE;

@@ -46,6 +46,6 @@ INLINE int read_steps(PyObject *const *arguments, int dims, Geometry *g)
 }
 
 /* The gradient of the weight: convolution_gradients.c. */
-PyObject *convolution_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords);
+PyObject *convolution_grad_weight(PyObject *const *slots, const KernelEntry *entry);
 
 #endif

@@ -38,12 +38,11 @@ static int read_weight_gradient(PyObject *const *slots, Geometry *g)
     PyObject *input = slots[0], *output_grad = slots[1];
     if (!input || !PyArray_CheckExact(input))
         return 0;
-    int type = type_of(input), dims = PyArray_NDIM((PyArrayObject *)input) - 2;
+    int type = type_of(input), dims = NDIM(input) - 2;
     if ((type != NPY_FLOAT && type != NPY_DOUBLE) || dims < 1 || dims > DIMS)
         return 0;
-    if (!is_array_of(input, type) || !is_array_of(output_grad, type) ||
-        PyArray_NDIM((PyArrayObject *)output_grad) != dims + 2 || !read_steps(slots + 3, dims, g) ||
-        !read_size(slots[6], 1, &g->groups))
+    if (!is_array_of(input, type) || !is_array_of(output_grad, type) || NDIM(output_grad) != dims + 2 ||
+        !read_steps(slots + 3, dims, g) || !read_size(slots[6], 1, &g->groups))
         return 0;
     ptrdiff_t shape[2 + DIMS];
     if (!slots[2] || !PyTuple_CheckExact(slots[2]) || PyTuple_GET_SIZE(slots[2]) != dims + 2)
@@ -52,12 +51,11 @@ static int read_weight_gradient(PyObject *const *slots, Geometry *g)
         if (!read_size(PyTuple_GET_ITEM(slots[2], d), 1, &shape[d]))
             return 0;
     g->transposed = 0;
-    g->batch = PyArray_DIM((PyArrayObject *)input, 0);
+    g->batch = DIM(input, 0);
     g->channels = shape[1];
     g->out_channels = shape[0] / g->groups;
-    if (shape[0] % g->groups || shape[1] * g->groups != PyArray_DIM((PyArrayObject *)input, 1) ||
-        shape[0] != PyArray_DIM((PyArrayObject *)output_grad, 1) ||
-        g->batch != PyArray_DIM((PyArrayObject *)output_grad, 0))
+    if (shape[0] % g->groups || shape[1] * g->groups != DIM(input, 1) || shape[0] != DIM(output_grad, 1) ||
+        g->batch != DIM(output_grad, 0))
         return 0;
     for (int d = 0; d < DIMS; d++)
         g->kernel[d] = d < DIMS - dims ? 1 : shape[2 + d - (DIMS - dims)];
@@ -185,9 +183,8 @@ static PyObject *weigh_directly(const ConvolutionLoops *loops, const Geometry *g
     return result;
 }
 
-PyObject *convolution_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+PyObject *convolution_grad_weight(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "output_grad", "weight_shape", "stride", "padding", "dilation", "groups");
     Geometry geometry;
     if (!read_weight_gradient(slots, &geometry))
         return DECLINE;

@@ -208,11 +208,10 @@ static int is_copyable(PyObject *object)
 }
 
 /* contiguous_copy(input), in row-major order. */
-static PyObject *contiguous_copy(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *contiguous_copy(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional < 1 || positional > 2 || keywords || !is_copyable(arguments[0]) ||
-        (positional == 2 && (!PyUnicode_Check(arguments[1]) ||
-                             PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))))
+    if (!is_copyable(arguments[0]) || !PyUnicode_Check(arguments[1]) ||
+        PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))
         return DECLINE;
     npy_intp columns = repeated_columns((PyArrayObject *)arguments[0]);
     npy_intp elements = columns ? 0 : tiled_elements((PyArrayObject *)arguments[0]);
@@ -255,9 +254,9 @@ static void repeat(PyArrayObject *array)
 }
 
 /* repeat_first(array), in place. */
-static PyObject *repeat_first(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *repeat_first(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 1 || keywords || !PyArray_CheckExact(arguments[0]) || !size_of(arguments[0]))
+    if (!PyArray_CheckExact(arguments[0]) || !size_of(arguments[0]))
         return DECLINE;
     PyArrayObject *array = (PyArrayObject *)arguments[0];
     npy_intp item = PyArray_ITEMSIZE(array);
@@ -280,10 +279,10 @@ static void fill(PyArrayObject *array, double value)
     repeat(array);
 }
 
-static PyObject *write_value(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *write_value(PyObject *const *arguments, const KernelEntry *entry)
 {
     double value;
-    if (positional != 2 || keywords || !is_plain(arguments[0]) || !PyArray_ISWRITEABLE((PyArrayObject *)arguments[0]))
+    if (!is_plain(arguments[0]) || !PyArray_ISWRITEABLE((PyArrayObject *)arguments[0]))
         return DECLINE;
     PyArrayObject *target = (PyArrayObject *)arguments[0];
     if (read_number(arguments[1], &value)) {

@@ -134,27 +134,19 @@ PyObject *reduce_counts(PyObject *input, PyObject *dims, PyObject *keeps, CountK
 /* An empty tuple of dimensions reduces nothing here, unlike in a sum. */
 static int is_empty(PyObject *dims) { return dims && PyTuple_CheckExact(dims) && !PyTuple_GET_SIZE(dims); }
 
-static PyObject *any(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *reduce_truths(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim", "keepdim");
-    return is_empty(slots[1]) ? DECLINE : reduce_counts(slots[0], slots[1], slots[2], ANY);
+    return is_empty(slots[1]) ? DECLINE : reduce_counts(slots[0], slots[1], slots[2], (CountKind)entry->kind);
 }
 
-static PyObject *all(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *count_nonzero(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim", "keepdim");
-    return is_empty(slots[1]) ? DECLINE : reduce_counts(slots[0], slots[1], slots[2], ALL);
-}
-
-static PyObject *count_nonzero(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "dim");
     return reduce_counts(slots[0], slots[1], NULL, COUNT);
 }
 
 const KernelEntry count_kernels[] = {
-    {"any", any},
-    {"all", all},
+    {"any", reduce_truths, .kind = ANY},
+    {"all", reduce_truths, .kind = ALL},
     {"count_nonzero", count_nonzero},
     {NULL},
 };

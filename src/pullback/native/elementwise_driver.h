@@ -27,17 +27,6 @@
 #define ASSUME_WHOLE(count) (void)0
 #endif
 
-/* Before a loop whose result may be its first operand: no element is read after another one was written. */
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define INDEPENDENT _Pragma("GCC ivdep")
-#elif defined(_MSC_VER)
-#define INDEPENDENT __pragma(loop(ivdep))
-#else
-#define INDEPENDENT
-#endif
-
 /* Computes `count` neighbouring elements, a multiple of LANES. All operands are contiguous there: the driver gathers
  * those that are not, and fills up the last lanes. */
 typedef void LoopFunction(void *result, void *const *operands, const double *numbers, size_t count);
@@ -75,7 +64,7 @@ typedef struct {
     int twice;       /* whether the loop may go over the operands a second time, which none overwrites then */
 } Variant;
 
-typedef struct {
+typedef struct Elementwise {
     const Parameter *parameters;
     int count;
     const Variant *variants;
@@ -97,7 +86,7 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
  * Takes the reference to `result`. */
 PyObject *in_operands_order(PyObject *result, PyObject *const *arguments, Py_ssize_t count);
 
-/* The description and the entries of the kernel whose parameters and variants stand above. */
+/* The description of the kernel whose parameters and variants stand above. */
 #define DESCRIBE(kernel, choice, order, rounding, steps)                                                              \
     static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \
     static const Elementwise description_of_##kernel = {                                                              \
@@ -105,14 +94,6 @@ PyObject *in_operands_order(PyObject *result, PyObject *const *arguments, Py_ssi
         variants_of_##kernel,   choice,                                                                               \
         names_of_##kernel,      order,                                                                                \
         rounding,               steps,                                                                                \
-    };                                                                                                                \
-    static PyObject *call_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)             \
-    {                                                                                                                 \
-        return run_elementwise(&description_of_##kernel, arguments, positional, keywords);                            \
-    }                                                                                                                 \
-    static PyObject *overwrite_##kernel(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)        \
-    {                                                                                                                 \
-        return overwrite_elementwise(&description_of_##kernel, arguments, positional, keywords);                      \
-    }
+    };
 
 #endif

@@ -14,12 +14,6 @@ typedef struct {
 #define LOOPS "embedding_bag_loops.h"
 #include "for_each_real.h"
 
-static int is_index_vector(PyObject *object)
-{
-    return object && PyArray_CheckExact(object) && type_of(object) == NPY_INT64 &&
-           PyArray_NDIM((PyArrayObject *)object) == 1 && PyArray_ISCARRAY_RO((PyArrayObject *)object);
-}
-
 /* Whether offsets rise from 0 and every index names a row. */
 static int is_in_order(const Bags *b, npy_int64 rows)
 {
@@ -48,21 +42,19 @@ static void list_owners(const Bags *b, npy_int64 *owner)
 
 enum { RESULT, OWNER, FACTORS, SIZES, CHOSEN, RESULTS };
 
-static PyObject *embedding_bag_forward(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *embedding_bag_forward(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "weight", "indices", "offsets", "per_sample_weights", "mode", "padding_idx", "scale_grad_by_freq");
-    long mode, padding;
+    long mode = PyLong_AsLong(slots[4]), padding;
     PyObject *weight = slots[0];
-    if (!weight || !is_plain(weight) || PyArray_NDIM((PyArrayObject *)weight) != 2 || !size_of(weight) ||
-        !is_index_vector(slots[1]) || !is_index_vector(slots[2]) || !size_of(slots[2]) ||
-        !read_integer(slots[4], 0, 2, &mode) || !read_integer(slots[5], LONG_MIN, LONG_MAX, &padding) ||
+    if (NDIM(weight) != 2 || NDIM(slots[1]) != 1 || NDIM(slots[2]) != 1 || !size_of(slots[2]) ||
+        !read_integer(slots[5], LONG_MIN, LONG_MAX, &padding) ||
         !is_absent_or_plain(slots[3], type_of(weight), size_of(slots[1])))
         return DECLINE;
     int type = type_of(weight);
     Bags b = {.weight = data_of(weight), .indices = data_of(slots[1]), .offsets = data_of(slots[2]),
-              .width = PyArray_DIM((PyArrayObject *)weight, 1), .bags = size_of(slots[2]), .count = size_of(slots[1]),
+              .width = DIM(weight, 1), .bags = size_of(slots[2]), .count = size_of(slots[1]),
               .padding = padding};
-    if (!is_in_order(&b, PyArray_DIM((PyArrayObject *)weight, 0)))
+    if (!is_in_order(&b, DIM(weight, 0)))
         return DECLINE;
     npy_intp shape[2] = {b.bags, b.width}, count = b.count, none = 0;
     PyObject *made[RESULTS] = {
@@ -72,16 +64,8 @@ static PyObject *embedding_bag_forward(PyObject *const *arguments, Py_ssize_t po
         new_array(1, shape, NPY_INT64),
         mode == 2 ? new_array(2, shape, NPY_INT64) : new_array(1, &none, NPY_INT64),
     };
-    PyObject *packed = PyTuple_New(RESULTS);
-    int complete = packed != NULL;
-    for (int i = 0; i < RESULTS; i++)
-        complete = complete && made[i];
-    if (!complete) {
-        for (int i = 0; i < RESULTS; i++)
-            Py_XDECREF(made[i]);
-        Py_XDECREF(packed);
-        return NULL;
-    }
+    if (!all_made(made, RESULTS))
+        return pack(RESULTS, made);
     b.sizes = data_of(made[SIZES]);
     b.result = data_of(made[RESULT]);
     b.chosen = data_of(made[CHOSEN]);
@@ -90,12 +74,10 @@ static PyObject *embedding_bag_forward(PyObject *const *arguments, Py_ssize_t po
     FOR_TYPE(type, find_factors)(&b, mode == 2 ? NULL : data_or_null(slots[3]), mode == 1, data_of(made[FACTORS]));
     run_items(b.bags, b.width * (b.count / b.bags + 1),
               mode == 2 ? FOR_TYPE(type, largest_of_bags) : FOR_TYPE(type, sum_bags), &b);
-    for (int i = 0; i < RESULTS; i++)
-        PyTuple_SET_ITEM(packed, i, made[i]);
-    return packed;
+    return pack(RESULTS, made);
 }
 
 const KernelEntry embedding_bag_kernels[] = {
-    {"embedding_bag_forward", embedding_bag_forward},
+    {"embedding_bag_forward", embedding_bag_forward, "pii.2"},
     {NULL},
 };

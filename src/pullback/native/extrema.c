@@ -30,78 +30,45 @@ static void find(Operation operation, Extrema *loop, int type)
 /* The values (where they are wanted) and places along a dimension; `dim` is -1 for the flattened array. */
 static PyObject *extrema_along(Operation operation, PyObject *input, int dim, int keepdim, int with_values)
 {
-    PyArrayObject *array = (PyArrayObject *)input;
     Layout layout = dim < 0 ? (Layout){1, size_of(input), 1} : layout_along(input, dim);
     if (layout.count > INT32_MAX)
         return DECLINE;
     npy_intp shape[NPY_MAXDIMS];
     int ndim = 0;
-    for (int i = 0; i < PyArray_NDIM(array); i++)
+    for (int i = 0; i < NDIM(input); i++)
         if (i != dim && dim >= 0)
-            shape[ndim++] = PyArray_DIM(array, i);
+            shape[ndim++] = DIM(input, i);
         else if (keepdim)
             shape[ndim++] = 1;
-    PyObject *plain = row_major(input), *places = new_array(ndim, shape, NPY_INT64);
-    PyObject *values = with_values ? new_array(ndim, shape, type_of(input)) : NULL, *result = NULL;
-    if (plain && places && (values || !with_values)) {
-        Extrema loop = {layout, data_of(plain), values ? data_of(values) : NULL, data_of(places)};
+    PyObject *places = new_array(ndim, shape, NPY_INT64), *values = NULL;
+    if (with_values)
+        values = new_array(ndim, shape, type_of(input));
+    if (places && (values || !with_values)) {
+        Extrema loop = {layout, data_of(input), values ? data_of(values) : NULL, data_of(places)};
         find(operation, &loop, type_of(input));
-        result = with_values ? PyTuple_Pack(2, values, places) : Py_NewRef(places);
     }
-    Py_XDECREF(plain);
-    Py_XDECREF(values);
-    Py_XDECREF(places);
-    return result;
+    return with_values ? pack(2, (PyObject *[]){values, places}) : places;
 }
 
-static PyObject *select_along(Operation operation, PyObject *const *slots)
+/* (input, dim, keepdim) */
+static PyObject *select_along(PyObject *const *slots, const KernelEntry *entry)
 {
-    long dim;
-    int keepdim;
-    if (!is_real_array(slots[0]) || !size_of(slots[0]) || !read_flag(slots[2], 0, &keepdim) ||
-        !read_integer(slots[1], 0, PyArray_NDIM((PyArrayObject *)slots[0]) - 1, &dim))
-        return DECLINE;
-    return extrema_along(operation, slots[0], (int)dim, keepdim, 1);
+    return extrema_along((Operation)entry->kind, slots[0], dim_of(slots[1]), slots[2] == Py_True, 1);
 }
 
-static PyObject *place_along(Operation operation, PyObject *const *slots)
+/* The same, where `dim` may be None and places alone are asked for. */
+static PyObject *place_along(PyObject *const *slots, const KernelEntry *entry)
 {
     long dim = -1;
-    int keepdim;
-    if (!is_real_array(slots[0]) || !size_of(slots[0]) || !read_flag(slots[2], 0, &keepdim) ||
-        (!is_none(slots[1]) && !read_integer(slots[1], 0, PyArray_NDIM((PyArrayObject *)slots[0]) - 1, &dim)))
+    if (!is_none(slots[1]) && !read_integer(slots[1], 0, NDIM(slots[0]) - 1, &dim))
         return DECLINE;
-    return extrema_along(operation, slots[0], (int)dim, keepdim, 0);
-}
-
-static PyObject *max_dim(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "dim", "keepdim");
-    return select_along(LARGEST, slots);
-}
-
-static PyObject *min_dim(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "dim", "keepdim");
-    return select_along(SMALLEST, slots);
-}
-
-static PyObject *argmax(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "dim", "keepdim");
-    return place_along(LARGEST, slots);
-}
-
-static PyObject *argmin(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "dim", "keepdim");
-    return place_along(SMALLEST, slots);
+    return extrema_along((Operation)entry->kind, slots[0], (int)dim, slots[2] == Py_True, 0);
 }
 
 const KernelEntry extrema_kernels[] = {
-    {"max_dim", max_dim},
-    {"min_dim", min_dim},
-    {"argmax", argmax},
-    {"argmin", argmin},
+    {"max_dim", select_along, "rdf", LARGEST},
+    {"min_dim", select_along, "rdf", SMALLEST},
+    {"argmax", place_along, "r.f", LARGEST},
+    {"argmin", place_along, "r.f", SMALLEST},
     {NULL},
 };

@@ -33,13 +33,11 @@ typedef struct {
 #define LOOPS "factorization_loops.h"
 #include "for_each_real.h"
 
-#define ARRAY(object) ((PyArrayObject *)(object))
-#define NDIM(object) PyArray_NDIM(ARRAY(object))
-#define DIM(object, i) PyArray_DIM(ARRAY(object), (i) < 0 ? NDIM(object) + (i) : (i))
+#define LAST(object, i) DIM(object, NDIM(object) - (i))
 
 static int is_square(PyObject *a)
 {
-    return is_real_array(a) && NDIM(a) >= 2 && DIM(a, -1) == DIM(a, -2) && size_of(a) > 0;
+    return is_real_array(a) && NDIM(a) >= 2 && LAST(a, 1) == LAST(a, 2) && size_of(a) > 0;
 }
 
 static int same_batches(PyObject *a, PyObject *b)
@@ -60,7 +58,7 @@ static PyObject *transposed_view(PyObject *base)
     for (int i = 0; i < ndim; i++) {
         int from = i == ndim - 1 ? ndim - 2 : i == ndim - 2 ? ndim - 1 : i;
         shape[i] = DIM(base, from);
-        strides[i] = PyArray_STRIDE(ARRAY(base), from);
+        strides[i] = STRIDE(base, from);
     }
     PyObject *view = new_view(base, ndim, shape, strides, 0);
     Py_DECREF(base);
@@ -80,12 +78,12 @@ static PyObject *copy_columns(PyObject *array)
 /* Matrices one after the other, rows or columns lying together; a new reference, NULL where memory runs out. */
 static PyObject *read_matrices(PyObject *a, Triangle *t)
 {
-    npy_intp item = PyArray_ITEMSIZE(ARRAY(a)), n = DIM(a, -1);
+    npy_intp item = ITEM(a), n = LAST(a, 1);
     t->matrix_step = n * n;
-    int is_transposed = PyArray_STRIDE(ARRAY(a), NDIM(a) - 2) == item && PyArray_STRIDE(ARRAY(a), NDIM(a) - 1) == n * item;
+    int is_transposed = STRIDE(a, NDIM(a) - 2) == item && STRIDE(a, NDIM(a) - 1) == n * item;
     for (int i = NDIM(a) - 3, is_first = 1; i >= 0 && is_transposed; i--) {
-        npy_intp expected = is_first ? n * n * item : DIM(a, i + 1) * PyArray_STRIDE(ARRAY(a), i + 1);
-        is_transposed = PyArray_STRIDE(ARRAY(a), i) == expected;
+        npy_intp expected = is_first ? n * n * item : DIM(a, i + 1) * STRIDE(a, i + 1);
+        is_transposed = STRIDE(a, i) == expected;
         is_first = 0;
     }
     t->row_step = is_transposed ? 1 : n;
@@ -102,8 +100,8 @@ static PyObject *solve_columns(Triangle *t, PyObject *a, PyObject *solutions)
         Py_XDECREF(solutions);
         return NULL;
     }
-    t->size = DIM(a, -1);
-    t->sides = DIM(solutions, -2);
+    t->size = LAST(a, 1);
+    t->sides = LAST(solutions, 2);
     t->matrices = data_of(matrices);
     t->solutions = data_of(solutions);
     if (t->systems == 2) { /* then the adjoint */
@@ -118,27 +116,25 @@ static PyObject *solve_columns(Triangle *t, PyObject *a, PyObject *solutions)
     return transposed_view(solutions);
 }
 
-static PyObject *linalg_solve_triangular(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linalg_solve_triangular(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "A", "B", "upper", "left", "unitriangular");
     int upper, left, unit;
     if (!slots[0] || !slots[1] || !is_square(slots[0]) || !is_real_array_of(slots[1], type_of(slots[0])) ||
         !size_of(slots[1]) || NDIM(slots[1]) < 2 || !same_batches(slots[0], slots[1]) || !slots[2] ||
         !read_flag(slots[2], 0, &upper) || !read_flag(slots[3], 1, &left) || !left || !read_flag(slots[4], 0, &unit) ||
-        DIM(slots[1], -2) != DIM(slots[0], -1) ||
-        DIM(slots[0], -1) > (DIM(slots[1], -1) < FEW_SIDES ? LARGEST_OF_FEW : LARGEST))
+        LAST(slots[1], 2) != LAST(slots[0], 1) ||
+        LAST(slots[0], 1) > (LAST(slots[1], 1) < FEW_SIDES ? LARGEST_OF_FEW : LARGEST))
         return DECLINE;
     Triangle t = {.upper = upper, .unit = unit, .systems = 1};
     return solve_columns(&t, slots[0], copy_columns(slots[1]));
 }
 
-static PyObject *cholesky_solve(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *cholesky_solve(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "L", "upper");
     int upper;
     if (!slots[0] || !slots[1] || !is_square(slots[1]) || !is_real_array_of(slots[0], type_of(slots[1])) ||
         !size_of(slots[0]) || NDIM(slots[0]) < 2 || !same_batches(slots[0], slots[1]) || !read_flag(slots[2], 0, &upper) ||
-        DIM(slots[0], -2) != DIM(slots[1], -1) || DIM(slots[1], -1) > LARGEST)
+        LAST(slots[0], 2) != LAST(slots[1], 1) || LAST(slots[1], 1) > LARGEST)
         return DECLINE;
     /* L (L' x) = b, or U' (U x) = b, where U' is lower. */
     Triangle t[2] = {{.systems = 2}};
@@ -162,8 +158,8 @@ static int factorize_copies(PyObject *a, PyObject **made, Factorization *f)
     npy_intp shape[NPY_MAXDIMS];
     for (int i = 0; i < ndim - 2; i++)
         shape[i] = DIM(a, i);
-    f->rows = DIM(a, -2);
-    f->columns = DIM(a, -1);
+    f->rows = LAST(a, 2);
+    f->columns = LAST(a, 1);
     shape[ndim - 2] = f->rows < f->columns ? f->rows : f->columns;
     made[0] = PyArray_NewCopy(ARRAY(a), NPY_CORDER);
     made[1] = new_array(ndim - 1, shape, NPY_INT32);
@@ -181,29 +177,27 @@ static int factorize_copies(PyObject *a, PyObject **made, Factorization *f)
     return 1;
 }
 
-static PyObject *_factorize(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *_factorize(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "A");
     Factorization f;
     PyObject *made[3];
-    if (!is_real_array(slots[0]) || NDIM(slots[0]) < 2 || !size_of(slots[0]) || DIM(slots[0], -1) > LARGEST ||
-        DIM(slots[0], -2) > LARGEST)
+    if (!is_real_array(slots[0]) || NDIM(slots[0]) < 2 || !size_of(slots[0]) || LAST(slots[0], 1) > LARGEST ||
+        LAST(slots[0], 2) > LARGEST)
         return DECLINE;
     if (!factorize_copies(slots[0], made, &f))
         return NULL;
     return Py_BuildValue("(NNN)", made[0], made[1], made[2]);
 }
 
-static PyObject *linalg_det(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linalg_det(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "A");
     Factorization f;
     PyObject *made[3];
-    if (!slots[0] || !is_square(slots[0]) || DIM(slots[0], -1) > LARGEST)
+    if (!slots[0] || !is_square(slots[0]) || LAST(slots[0], 1) > LARGEST)
         return DECLINE;
     if (!factorize_copies(slots[0], made, &f))
         return NULL;
-    PyObject *result = new_array(NDIM(slots[0]) - 2, PyArray_DIMS(ARRAY(slots[0])), type_of(slots[0]));
+    PyObject *result = new_array(NDIM(slots[0]) - 2, SHAPE(slots[0]), type_of(slots[0]));
     if (result)
         FOR_TYPE(type_of(slots[0]), find_determinants)(&f, size_of(result), data_of(result));
     for (int i = 0; i < 3; i++)
@@ -235,7 +229,7 @@ static PyObject *solve_by_factors(PyObject *a, PyObject *solutions)
     if (any_info(made[2])) {
         Py_DECREF(solutions);
     } else {
-        f.sides = DIM(solutions, -2);
+        f.sides = LAST(solutions, 2);
         f.solutions = data_of(solutions);
         run_items(size_of(made[2]), f.rows * f.rows * f.sides, FOR_TYPE(type_of(a), solve_all), &f);
         solutions = transposed_view(solutions);
@@ -248,26 +242,24 @@ static PyObject *solve_by_factors(PyObject *a, PyObject *solutions)
     return result;
 }
 
-static PyObject *_solve(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *_solve(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "A", "B", "left");
-    if (!slots[0] || !slots[1] || slots[2] != Py_True || !is_square(slots[0]) || DIM(slots[0], -1) > LARGEST ||
+    if (!slots[0] || !slots[1] || slots[2] != Py_True || !is_square(slots[0]) || LAST(slots[0], 1) > LARGEST ||
         !is_real_array_of(slots[1], type_of(slots[0])) || !size_of(slots[1]) || NDIM(slots[1]) < 2 ||
-        !same_batches(slots[0], slots[1]) || DIM(slots[1], -2) != DIM(slots[0], -1))
+        !same_batches(slots[0], slots[1]) || LAST(slots[1], 2) != LAST(slots[0], 1))
         return DECLINE;
     return solve_by_factors(slots[0], copy_columns(slots[1]));
 }
 
-static PyObject *_invert(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *_invert(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "A");
-    if (!slots[0] || !is_square(slots[0]) || DIM(slots[0], -1) > LARGEST)
+    if (!slots[0] || !is_square(slots[0]) || LAST(slots[0], 1) > LARGEST)
         return DECLINE;
     PyObject *identity = new_like(slots[0]);
     if (!identity)
         return NULL;
     memset(data_of(identity), 0, (size_t)PyArray_NBYTES(ARRAY(identity)));
-    npy_intp n = DIM(identity, -1);
+    npy_intp n = LAST(identity, 1);
     for (ptrdiff_t i = 0; i < size_of(identity); i += n * n)
         for (ptrdiff_t row = 0; row < n; row++)
             if (type_of(identity) == NPY_FLOAT)
@@ -277,18 +269,17 @@ static PyObject *_invert(PyObject *const *arguments, Py_ssize_t positional, PyOb
     return solve_by_factors(slots[0], identity);
 }
 
-static PyObject *_cholesky(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *_cholesky(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "A", "upper");
     int upper;
-    if (!slots[0] || !slots[1] || !is_square(slots[0]) || !read_flag(slots[1], 0, &upper) || DIM(slots[0], -1) > LARGEST)
+    if (!slots[0] || !slots[1] || !is_square(slots[0]) || !read_flag(slots[1], 0, &upper) || LAST(slots[0], 1) > LARGEST)
         return DECLINE;
     Triangle layout;
-    PyObject *plain = read_matrices(slots[0], &layout), *result = plain ? new_array(NDIM(slots[0]), PyArray_DIMS(ARRAY(slots[0])), type_of(slots[0])) : NULL;
-    PyObject *info = result ? PyArray_Zeros(NDIM(slots[0]) - 2, PyArray_DIMS(ARRAY(slots[0])), PyArray_DescrFromType(NPY_INT32), 0) : NULL;
+    PyObject *plain = read_matrices(slots[0], &layout), *result = plain ? new_array(NDIM(slots[0]), SHAPE(slots[0]), type_of(slots[0])) : NULL;
+    PyObject *info = result ? PyArray_Zeros(NDIM(slots[0]) - 2, SHAPE(slots[0]), PyArray_DescrFromType(NPY_INT32), 0) : NULL;
     Factorization f = {.by_columns = !upper};
     if (info) {
-        f.rows = DIM(slots[0], -1);
+        f.rows = LAST(slots[0], 1);
         f.symmetric = data_of(plain);
         f.matrices = data_of(result);
         /* The upper factor belongs to the upper triangle. */

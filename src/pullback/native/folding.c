@@ -27,58 +27,52 @@ static int read_folding(PyObject *const *slots, Folding *f)
     return 1;
 }
 
-static PyObject *im2col(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+/* (input, kernel_size, dilation, padding, stride) */
+static PyObject *im2col(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "kernel_size", "dilation", "padding", "stride");
     Folding f;
-    if (!is_real_array(slots[0]) || !size_of(slots[0]) || PyArray_NDIM((PyArrayObject *)slots[0]) < 3 ||
-        PyArray_NDIM((PyArrayObject *)slots[0]) > 4)
+    int ndim = NDIM(slots[0]);
+    const npy_intp *shape = SHAPE(slots[0]);
+    if (ndim < 3 || ndim > 4)
         return DECLINE;
-    int ndim = PyArray_NDIM((PyArrayObject *)slots[0]), type = type_of(slots[0]);
-    const npy_intp *shape = PyArray_DIMS((PyArrayObject *)slots[0]);
     f.size[1] = shape[ndim - 2];
     f.size[2] = shape[ndim - 1];
     if (!read_folding(slots + 1, &f))
         return DECLINE;
     ptrdiff_t taps = f.kernel[1] * f.kernel[2], windows = f.count[1] * f.count[2];
     npy_intp result_shape[3] = {shape[0], shape[ndim - 3] * taps, windows};
-    PyObject *plain = row_major(slots[0]);
-    PyObject *result = plain ? new_array(ndim - 1, result_shape + (4 - ndim), type) : NULL;
+    PyObject *result = new_array(ndim - 1, result_shape + (4 - ndim), type_of(slots[0]));
     if (result) {
-        f.images = data_of(plain);
+        f.images = data_of(slots[0]);
         f.columns = data_of(result);
-        run_items(size_of(plain) / (f.size[1] * f.size[2]), taps * windows, FOR_TYPE(type, unfold_planes), &f);
+        run_items(size_of(slots[0]) / (f.size[1] * f.size[2]), taps * windows, LOOP_FOR(entry, result), &f);
     }
-    Py_XDECREF(plain);
     return result;
 }
 
-static PyObject *col2im(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+/* (input, output_size, kernel_size, dilation, padding, stride) */
+static PyObject *col2im(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "output_size", "kernel_size", "dilation", "padding", "stride");
     Folding f;
-    if (!is_real_array(slots[0]) || !size_of(slots[0]) || PyArray_NDIM((PyArrayObject *)slots[0]) < 2 ||
-        PyArray_NDIM((PyArrayObject *)slots[0]) > 3 || !read_sizes(slots[1], 2, 1, 1, f.size) || !read_folding(slots + 2, &f))
+    int ndim = NDIM(slots[0]);
+    const npy_intp *shape = SHAPE(slots[0]);
+    if (ndim < 2 || ndim > 3 || !read_sizes(slots[1], 2, 1, 1, f.size) || !read_folding(slots + 2, &f))
         return DECLINE;
-    int ndim = PyArray_NDIM((PyArrayObject *)slots[0]), type = type_of(slots[0]);
-    const npy_intp *shape = PyArray_DIMS((PyArrayObject *)slots[0]);
     ptrdiff_t taps = f.kernel[1] * f.kernel[2], windows = f.count[1] * f.count[2];
     if (shape[ndim - 2] % taps || shape[ndim - 1] != windows)
         return DECLINE;
     npy_intp result_shape[4] = {shape[0], shape[ndim - 2] / taps, f.size[1], f.size[2]};
-    PyObject *plain = row_major(slots[0]);
-    PyObject *result = plain ? new_array(ndim + 1, result_shape + (3 - ndim), type) : NULL;
+    PyObject *result = new_array(ndim + 1, result_shape + (3 - ndim), type_of(slots[0]));
     if (result) {
-        f.columns = data_of(plain);
+        f.columns = data_of(slots[0]);
         f.images = data_of(result);
-        run_items(size_of(result) / (f.size[1] * f.size[2]), taps * windows, FOR_TYPE(type, fold_planes), &f);
+        run_items(size_of(result) / (f.size[1] * f.size[2]), taps * windows, LOOP_FOR(entry, result), &f);
     }
-    Py_XDECREF(plain);
     return result;
 }
 
 const KernelEntry folding_kernels[] = {
-    {"im2col", im2col},
-    {"col2im", col2im},
+    {"im2col", im2col, "r", LOOP_PAIR(unfold_planes)},
+    {"col2im", col2im, "r", LOOP_PAIR(fold_planes)},
     {NULL},
 };

@@ -54,9 +54,7 @@ static PyObject *take_along(PyObject *input, int dim, PyObject *index)
         shape[i] = i < dim                ? SHAPE(input)[i]
                    : i < dim + index_ndim ? SHAPE(index)[i - dim]
                                           : SHAPE(input)[i - index_ndim + 1];
-    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)input);
-    Py_INCREF(descr);
-    PyObject *result = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
+    PyObject *result = new_of_type(input, ndim, shape);
     if (!result)
         return NULL;
     Take take = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner * ITEM(input), data_of(input),
@@ -65,21 +63,20 @@ static PyObject *take_along(PyObject *input, int dim, PyObject *index)
     return result;
 }
 
-static PyObject *embedding(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *embedding(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "weight", "indices", "padding_idx", "scale_grad_by_freq", "sparse");
     if (!is_plain_memory(slots[0]) || NDIM(slots[0]) != 2 || !are_positions(slots[1]))
         return DECLINE;
     return take_along(slots[0], 0, slots[1]);
 }
 
-static PyObject *index_select(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *index_select(PyObject *const *slots, const KernelEntry *entry)
 {
     int dim;
-    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) ||
-        !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !are_positions(arguments[2]) || NDIM(arguments[2]) != 1)
+    if (!is_plain_memory(slots[0]) || !read_dim(slots[1], NDIM(slots[0]), &dim) || !are_positions(slots[2]) ||
+        NDIM(slots[2]) != 1)
         return DECLINE;
-    return take_along(arguments[0], dim, arguments[2]);
+    return take_along(slots[0], dim, slots[2]);
 }
 
 #define LOOPS "gather_loops.h"
@@ -96,13 +93,12 @@ void add_at(int type, Addition *addition)
 }
 
 /* embedding_back(input, indices, rows, padding_idx, scale_grad_by_freq) */
-static PyObject *embedding_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *embedding_back(PyObject *const *slots, const KernelEntry *entry)
 {
+    PyObject *grad = slots[0], *indices = slots[1];
     npy_intp shape[2], padding;
-    if (positional != 5 || keywords || !is_plain(arguments[0]) || !NDIM(arguments[0]) || !are_positions(arguments[1]) ||
-        !read_size(arguments[2], &shape[0]) || !read_size(arguments[3], &padding) || arguments[4] != Py_False)
+    if (!NDIM(grad) || !read_size(slots[2], &shape[0]) || !read_size(slots[3], &padding) || slots[4] != Py_False)
         return DECLINE;
-    PyObject *grad = arguments[0], *indices = arguments[1];
     shape[1] = SHAPE(grad)[NDIM(grad) - 1];
     if (size_of(grad) != size_of(indices) * shape[1] || shape[0] <= 0 ||
         !all_within(data_of(indices), size_of(indices), 0, shape[0]))
@@ -116,75 +112,62 @@ static PyObject *embedding_back(PyObject *const *arguments, Py_ssize_t positiona
     return result;
 }
 
-/* index_select_back(grad, shape, dim, index) */
-static PyObject *index_select_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+/* Whether an array has this shape, but along `dim` as many elements as there are positions, all within it. */
+static int fits_along(PyObject *array, int dim, PyObject *index, int ndim, const npy_intp *shape)
 {
-    npy_intp shape[NPY_MAXDIMS];
-    int dim, ndim;
-    if (positional != 4 || keywords || !is_plain(arguments[0]) || (ndim = read_shape(arguments[1], shape)) < 1 ||
-        !read_dim(arguments[2], ndim, &dim) || !are_positions(arguments[3]) || NDIM(arguments[0]) != ndim)
-        return DECLINE;
-    PyObject *grad = arguments[0], *index = arguments[3];
-    for (int i = 0; i < ndim; i++)
-        if (SHAPE(grad)[i] != (i == dim ? size_of(index) : shape[i]))
-            return DECLINE;
-    if (shape[dim] <= 0 || !all_within(data_of(index), size_of(index), 0, shape[dim]))
-        return DECLINE;
-    PyObject *result = PyArray_ZEROS(ndim, shape, type_of(grad), 0);
+    for (int i = 0; NDIM(array) == ndim && i < ndim; i++)
+        if (SHAPE(array)[i] != (i == dim ? size_of(index) : shape[i]))
+            return 0;
+    return NDIM(array) == ndim && shape[dim] > 0 && all_within(data_of(index), size_of(index), 0, shape[dim]);
+}
+
+/* Add a source at positions along a dimension of the result (NULL where memory ran out). */
+static PyObject *add_source(PyObject *result, int dim, PyObject *index, PyObject *source)
+{
     if (!result)
         return NULL;
     Layout layout = layout_along(result, dim);
-    Addition addition = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner, data_of(grad),
+    Addition addition = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner, data_of(source),
                          data_of(result), -1};
-    add_at(type_of(grad), &addition);
+    add_at(type_of(result), &addition);
     return result;
+}
+
+/* index_select_back(grad, shape, dim, index) */
+static PyObject *index_select_back(PyObject *const *slots, const KernelEntry *entry)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    int dim, ndim = read_shape(slots[1], shape);
+    if (ndim < 1 || !read_dim(slots[2], ndim, &dim) || !fits_along(slots[0], dim, slots[3], ndim, shape))
+        return DECLINE;
+    return add_source(PyArray_ZEROS(ndim, shape, type_of(slots[0]), 0), dim, slots[3], slots[0]);
 }
 
 /* index_add(input, dim, index, source), with alpha left out or 1. */
-static PyObject *index_add(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *index_add(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim", "index", "source", "alpha");
-    int dim;
-    double alpha = 1;
-    if (!slots[0] || !slots[1] || !slots[3] || positional > 4 || !is_plain(slots[0]) ||
-        !read_dim(slots[1], NDIM(slots[0]), &dim) || !are_positions(slots[2]) || NDIM(slots[2]) != 1 ||
-        !is_plain_of(slots[3], type_of(slots[0])) || NDIM(slots[3]) != NDIM(slots[0]) ||
-        (slots[4] && (!read_number(slots[4], &alpha) || alpha != 1)))
+    int dim = dim_of(slots[1]);
+    if (NDIM(slots[2]) != 1 || number_of(slots[4]) != 1 ||
+        !fits_along(slots[3], dim, slots[2], NDIM(slots[0]), SHAPE(slots[0])))
         return DECLINE;
-    PyObject *input = slots[0], *index = slots[2], *source = slots[3];
-    for (int i = 0; i < NDIM(input); i++)
-        if (SHAPE(source)[i] != (i == dim ? size_of(index) : SHAPE(input)[i]))
-            return DECLINE;
-    if (!all_within(data_of(index), size_of(index), 0, SHAPE(input)[dim]))
-        return DECLINE;
-    PyObject *result = PyArray_NewCopy((PyArrayObject *)input, NPY_CORDER);
-    if (!result)
-        return NULL;
-    Layout layout = layout_along(input, dim);
-    Addition addition = {data_of(index), size_of(index), layout.outer, layout.count, layout.inner, data_of(source),
-                         data_of(result), -1};
-    add_at(type_of(input), &addition);
-    return result;
+    return add_source(PyArray_NewCopy(ARRAY(slots[0]), NPY_CORDER), dim, slots[2], slots[3]);
 }
 
-/* Whether two arrays have the same shape but for one dimension. */
-static int differ_only_in(PyObject *first, PyObject *second, int dim)
+/* Whether two arrays have the same shape but for one dimension, and the second names elements of the first along it. */
+static int names_elements(PyObject *array, PyObject *index, int dim)
 {
-    if (NDIM(first) != NDIM(second))
+    if (!NDIM(array) || NDIM(array) != NDIM(index) || !size_of(index))
         return 0;
-    for (int i = 0; i < NDIM(first); i++)
-        if (i != dim && SHAPE(first)[i] != SHAPE(second)[i])
+    for (int i = 0; i < NDIM(array); i++)
+        if (i != dim && SHAPE(array)[i] != SHAPE(index)[i])
             return 0;
-    return 1;
+    return all_within(data_of(index), size_of(index), 0, SHAPE(array)[dim]);
 }
 
 /* The elements of `input` along `dim` that `index` names. */
-static PyObject *gather_from(PyObject *input, PyObject *place, PyObject *index)
+static PyObject *gather_from(PyObject *input, int dim, PyObject *index)
 {
-    int dim;
-    if (!input || !place || !is_plain(input) || !NDIM(input) || !read_dim(place, NDIM(input), &dim) ||
-        !are_positions(index) || !differ_only_in(input, index, dim) || !size_of(index) ||
-        !all_within(data_of(index), size_of(index), 0, SHAPE(input)[dim]))
+    if (!names_elements(input, index, dim))
         return DECLINE;
     PyObject *result = new_array(NDIM(index), SHAPE(index), type_of(input));
     if (!result)
@@ -195,125 +178,88 @@ static PyObject *gather_from(PyObject *input, PyObject *place, PyObject *index)
     return result;
 }
 
-static PyObject *gather(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *gather(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim", "index", "sparse_grad");
-    return gather_from(slots[0], slots[1], slots[2]);
+    return gather_from(slots[0], dim_of(slots[1]), slots[2]);
 }
 
-/* take_along(input, indices, dim) */
-static PyObject *take_along_dim(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *take_along_dim(PyObject *const *slots, const KernelEntry *entry)
 {
-    return positional == 3 && !keywords ? gather_from(arguments[0], arguments[2], arguments[1]) : DECLINE;
+    return gather_from(slots[0], dim_of(slots[2]), slots[1]);
 }
 
-/* A gradient put, or added, at its indices into zeros: (input, indices, shape, dim). */
-static PyObject *spread_along(PyObject *const *arguments, Py_ssize_t count, int adds)
+/* A gradient put, or added, at its indices into zeros: (input, indices, shape, dim) and, for reductions, keepdim. */
+static PyObject *spread_along(PyObject *const *slots, const KernelEntry *entry)
 {
     npy_intp shape[NPY_MAXDIMS];
-    int ndim, dim, keepdim = 1;
-    if (!is_real_array(arguments[0]) || !are_positions(arguments[1]) || !same_shape(arguments[0], arguments[1]) ||
-        (ndim = read_shape(arguments[2], shape)) < 1 || !read_dim(arguments[3], ndim, &dim) ||
-        (count == 5 && !read_flag(arguments[4], 0, &keepdim)) || NDIM(arguments[0]) != ndim - !keepdim ||
-        !size_of(arguments[0]) || !all_within(data_of(arguments[1]), size_of(arguments[1]), 0, shape[dim]))
+    PyObject *grad = slots[0];
+    int dim, ndim = read_shape(slots[2], shape), keepdim = !entry->kind || slots[4] == Py_True;
+    if (ndim < 1 || !read_dim(slots[3], ndim, &dim) || NDIM(grad) != ndim - !keepdim ||
+        !all_within(data_of(slots[1]), size_of(slots[1]), 0, shape[dim]))
         return DECLINE;
-    for (int i = 0; i < NDIM(arguments[0]); i++) {
+    for (int i = 0; i < NDIM(grad); i++) {
         int at = i + (!keepdim && i >= dim);
-        if (at != dim && SHAPE(arguments[0])[i] != shape[at])
+        if (at != dim && SHAPE(grad)[i] != shape[at])
             return DECLINE;
     }
-    PyObject *grad = row_major(arguments[0]), *result = grad ? PyArray_ZEROS(ndim, shape, type_of(grad), 0) : NULL;
+    PyObject *result = PyArray_ZEROS(ndim, shape, type_of(grad), 0);
     if (result) {
         Layout to = layout_along(result, dim);
         ptrdiff_t taken = keepdim ? SHAPE(grad)[dim] : 1;
-        Addition places = {data_of(arguments[1]), taken, to.outer, to.count, to.inner, data_of(grad), data_of(result), -1};
-        int type = type_of(grad);
-        run_items(to.outer, taken * to.inner, adds ? FOR_TYPE(type, scatter_outer) : FOR_TYPE(type, put_outer), &places);
+        Addition places = {data_of(slots[1]), taken, to.outer, to.count, to.inner, data_of(grad), data_of(result), -1};
+        run_items(to.outer, taken * to.inner, LOOP_FOR(entry, grad), &places);
     }
-    Py_XDECREF(grad);
     return result;
-}
-
-static PyObject *put_along(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    return positional == 4 && !keywords ? spread_along(arguments, 4, 0) : DECLINE;
-}
-
-static PyObject *add_along(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    return positional == 4 && !keywords ? spread_along(arguments, 4, 1) : DECLINE;
-}
-
-/* put_reduced(input, indices, shape, dim, keepdim) */
-static PyObject *put_reduced(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    return positional == 5 && !keywords ? spread_along(arguments, 5, 0) : DECLINE;
 }
 
 /* A copy of the input with elements of a source put, or added, at positions: (input, dim, index, src). */
-static PyObject *scatter_into(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, int adds)
+static PyObject *scatter(PyObject *const *slots, const KernelEntry *entry)
 {
-    int dim;
-    if (positional != 4 || keywords || !is_plain(arguments[0]) || !NDIM(arguments[0]) ||
-        !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !are_positions(arguments[2]) ||
-        !differ_only_in(arguments[0], arguments[2], dim) || !is_plain_of(arguments[3], type_of(arguments[0])) ||
-        !same_shape(arguments[2], arguments[3]) || !size_of(arguments[2]) ||
-        !all_within(data_of(arguments[2]), size_of(arguments[2]), 0, SHAPE(arguments[0])[dim]))
+    int dim = dim_of(slots[1]);
+    if (!names_elements(slots[0], slots[2], dim) || !same_shape(slots[2], slots[3]))
         return DECLINE;
-    PyObject *result = PyArray_NewCopy((PyArrayObject *)arguments[0], NPY_CORDER);
+    PyObject *result = PyArray_NewCopy(ARRAY(slots[0]), NPY_CORDER);
     if (!result)
         return NULL;
-    Layout to = layout_along(result, dim), from = layout_along(arguments[2], dim);
-    Addition places = {data_of(arguments[2]), from.count, to.outer, to.count, to.inner, data_of(arguments[3]), data_of(result), -1};
-    int type = type_of(result);
-    run_items(to.outer, from.count * from.inner, adds ? FOR_TYPE(type, scatter_outer) : FOR_TYPE(type, put_outer), &places);
+    Layout to = layout_along(result, dim), from = layout_along(slots[2], dim);
+    Addition places = {data_of(slots[2]), from.count, to.outer, to.count, to.inner, data_of(slots[3]), data_of(result), -1};
+    run_items(to.outer, from.count * from.inner, LOOP_FOR(entry, result), &places);
     return result;
 }
 
-static PyObject *scatter(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    return scatter_into(arguments, positional, keywords, 0);
-}
-
-static PyObject *scatter_add(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    return scatter_into(arguments, positional, keywords, 1);
-}
-
 /* one_hot_rows(input, num_classes) */
-static PyObject *one_hot_rows(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *one_hot_rows(PyObject *const *slots, const KernelEntry *entry)
 {
     npy_intp classes, shape[NPY_MAXDIMS];
-    if (positional != 2 || keywords || !are_positions(arguments[0]) || !read_size(arguments[1], &classes) ||
-        classes <= 0 || NDIM(arguments[0]) + 1 > NPY_MAXDIMS ||
-        !all_within(data_of(arguments[0]), size_of(arguments[0]), 0, classes))
+    int ndim = NDIM(slots[0]);
+    if (!read_size(slots[1], &classes) || classes <= 0 || ndim + 1 > NPY_MAXDIMS ||
+        !all_within(data_of(slots[0]), size_of(slots[0]), 0, classes))
         return DECLINE;
-    for (int i = 0; i < NDIM(arguments[0]); i++)
-        shape[i] = SHAPE(arguments[0])[i];
-    shape[NDIM(arguments[0])] = classes;
-    PyObject *result = PyArray_ZEROS(NDIM(arguments[0]) + 1, shape, NPY_INT64, 0);
+    memcpy(shape, SHAPE(slots[0]), (size_t)ndim * sizeof *shape);
+    shape[ndim] = classes;
+    PyObject *result = PyArray_ZEROS(ndim + 1, shape, NPY_INT64, 0);
     if (!result)
         return NULL;
-    const int64_t *positions = data_of(arguments[0]);
+    const int64_t *positions = data_of(slots[0]);
     int64_t *rows = data_of(result);
-    for (ptrdiff_t i = 0; i < size_of(arguments[0]); i++)
+    for (ptrdiff_t i = 0; i < size_of(slots[0]); i++)
         rows[i * classes + positions[i]] = 1;
     return result;
 }
 
 const KernelEntry gather_kernels[] = {
-    {"add_along", add_along},
+    {"add_along", spread_along, "rI", LOOP_PAIR(scatter_outer)},
     {"embedding", embedding},
-    {"embedding_back", embedding_back},
-    {"gather", gather},
-    {"index_add", index_add},
+    {"embedding_back", embedding_back, "pi"},
+    {"gather", gather, "pdi"},
+    {"index_add", index_add, "pdipn"},
     {"index_select", index_select},
-    {"index_select_back", index_select_back},
-    {"one_hot_rows", one_hot_rows},
-    {"put_along", put_along},
-    {"put_reduced", put_reduced},
-    {"scatter", scatter},
-    {"scatter_add", scatter_add},
-    {"take_along", take_along_dim},
+    {"index_select_back", index_select_back, "p..i"},
+    {"one_hot_rows", one_hot_rows, "i"},
+    {"put_along", spread_along, "rI", LOOP_PAIR(put_outer)},
+    {"put_reduced", spread_along, "rI..f", 1, LOOP_PAIR(put_outer)},
+    {"scatter", scatter, "pdip", LOOP_PAIR(put_outer)},
+    {"scatter_add", scatter, "pdip", LOOP_PAIR(scatter_outer)},
+    {"take_along", take_along_dim, "pid"},
     {NULL},
 };

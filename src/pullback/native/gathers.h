@@ -4,12 +4,10 @@
 
 #include <stdint.h>
 
+#include "casts.h"
 #include "rows.h"
 #include "views.h"
 
-#define SHAPE(array) PyArray_DIMS((PyArrayObject *)(array))
-#define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
-#define ITEM(array) PyArray_ITEMSIZE((PyArrayObject *)(array))
 
 /* Positions along the middle of [outer][extent][bytes]. */
 typedef struct {

@@ -42,7 +42,7 @@ static void run_gru(const Sizes *s, PyObject *const *a, PyObject *const *made, c
     }
 }
 
-static PyObject *run_gru_layer(PyObject *const *arguments)
+static PyObject *gru_layer(PyObject *const *arguments, const KernelEntry *entry)
 {
     Sizes s;
     if (!read_weights(arguments, 1, 3, arguments[6], arguments[7], &s))
@@ -64,7 +64,7 @@ static PyObject *run_gru_layer(PyObject *const *arguments)
         Py_END_ALLOW_THREADS
     }
     free(room);
-    return tuple_of(made, GRU_RESULTS);
+    return pack(GRU_RESULTS, made);
 }
 
 enum { TO_INPUT, TO_HIDDEN, TO_WEIGHT_IH, TO_WEIGHT_HH, TO_BIAS_IH, TO_BIAS_HH, TO_RESULTS };
@@ -108,7 +108,7 @@ static void run_gru_back(const Sizes *s, PyObject *const *grads, PyObject *const
 }
 
 /* gru_layer_back(grad_output, grad_hidden, input, ..., reverse, gates, recurrent_n, hidden_before) */
-static PyObject *run_gru_layer_back(PyObject *const *arguments)
+static PyObject *gru_layer_back(PyObject *const *arguments, const KernelEntry *entry)
 {
     Sizes s;
     PyObject *const *layer = arguments + 2, *const *saved = arguments + 10, *grads[2] = {NULL}, *made[TO_RESULTS] = {NULL};
@@ -131,7 +131,7 @@ static PyObject *run_gru_layer_back(PyObject *const *arguments)
             PyErr_NoMemory();
         }
         free(sums);
-        result = tuple_of(made, TO_RESULTS);
+        result = pack(TO_RESULTS, made);
     }
     Py_XDECREF(grads[0]);
     Py_XDECREF(grads[1]);
@@ -167,12 +167,11 @@ static int read_nonlinearity(PyObject *object, int *is_tanh)
     return *is_tanh || !PyUnicode_CompareWithASCIIString(object, "relu");
 }
 
-static PyObject *run_rnn_layer(PyObject *const *arguments)
+static PyObject *rnn_layer(PyObject *const *arguments, const KernelEntry *entry)
 {
     Sizes s;
     int is_tanh;
-    if (!read_nonlinearity(arguments[6], &is_tanh) ||
-        !read_weights(arguments, 1, 1, arguments[7], arguments[8], &s))
+    if (!read_nonlinearity(arguments[6], &is_tanh) || !read_weights(arguments, 1, 1, arguments[7], arguments[8], &s))
         return DECLINE;
     PyObject *made[3] = {new_matrix(&s, s.steps, s.batch, s.size), new_matrix(&s, 0, s.batch, s.size),
                          new_matrix(&s, 0, s.steps * s.batch, s.size)};
@@ -188,7 +187,7 @@ static PyObject *run_rnn_layer(PyObject *const *arguments)
         Py_END_ALLOW_THREADS
     }
     free(room);
-    return tuple_of(made, 3);
+    return pack(3, made);
 }
 
 static void run_rnn_back(const Sizes *s, PyObject *const *grads, PyObject *const *layer, int is_tanh, PyObject *output,
@@ -209,13 +208,12 @@ static void run_rnn_back(const Sizes *s, PyObject *const *grads, PyObject *const
 }
 
 /* rnn_layer_back(grad_output, grad_hidden, input, ..., nonlinearity, batch_sizes, reverse, output, hidden_before) */
-static PyObject *run_rnn_layer_back(PyObject *const *arguments)
+static PyObject *rnn_layer_back(PyObject *const *arguments, const KernelEntry *entry)
 {
     Sizes s;
     int is_tanh;
     PyObject *const *layer = arguments + 2, *const *saved = arguments + 11, *grads[2] = {NULL}, *made[TO_RESULTS] = {NULL};
-    if (!read_nonlinearity(layer[6], &is_tanh) ||
-        !read_weights(layer, 1, 1, layer[7], layer[8], &s) ||
+    if (!read_nonlinearity(layer[6], &is_tanh) || !read_weights(layer, 1, 1, layer[7], layer[8], &s) ||
         !is_shaped(saved[0], s.type, 3, s.steps, s.batch, s.size) ||
         !is_shaped(saved[1], s.type, 2, s.steps * s.batch, s.size, 0))
         return DECLINE;
@@ -232,23 +230,18 @@ static PyObject *run_rnn_layer_back(PyObject *const *arguments)
             PyErr_NoMemory();
         }
         free(sums);
-        result = tuple_of(made, TO_RESULTS);
+        result = pack(TO_RESULTS, made);
     }
     Py_XDECREF(grads[0]);
     Py_XDECREF(grads[1]);
     return result;
 }
 
-KERNEL(gru_layer, 8, 0)
-KERNEL(gru_layer_back, 13, 2)
-KERNEL(rnn_layer, 9, 0)
-KERNEL(rnn_layer_back, 13, 2)
-
 const KernelEntry gru_kernels[] = {
-    {"gru_layer", gru_layer},
-    {"gru_layer_back", gru_layer_back},
-    {"rnn_layer", rnn_layer},
-    {"rnn_layer_back", rnn_layer_back},
+    {"gru_layer", gru_layer, "r"},
+    {"gru_layer_back", gru_layer_back, "..r"},
+    {"rnn_layer", rnn_layer, "r"},
+    {"rnn_layer_back", rnn_layer_back, "..r"},
     {NULL},
 };
 

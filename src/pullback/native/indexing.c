@@ -77,22 +77,17 @@ static int shape_taken(const Places *places, int ndim, const npy_intp *shape, np
 }
 
 /* index(input, indices, dims) */
-static PyObject *index_array(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *index_array(PyObject *const *arguments, const KernelEntry *entry)
 {
     Places places;
     npy_intp shape[NPY_MAXDIMS];
-    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]))
+    if (!is_plain_memory(arguments[0]) || !size_of(arguments[0]))
         return DECLINE;
     PyObject *input = arguments[0];
     if (find_places(arguments[1], arguments[2], NDIM(input), SHAPE(input), &places) <= 0)
         return DECLINE;
     int ndim = shape_taken(&places, NDIM(input), SHAPE(input), shape);
-    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)input);
-    PyObject *result = NULL;
-    if (ndim >= 0) {
-        Py_INCREF(descr);
-        result = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
-    }
+    PyObject *result = ndim >= 0 ? new_of_type(input, ndim, shape) : NULL;
     if (result) {
         Layout layout = places.layout;
         Take take = {places.positions, places.count, layout.outer, layout.count, layout.inner * ITEM(input), data_of(input),
@@ -104,12 +99,12 @@ static PyObject *index_array(PyObject *const *arguments, Py_ssize_t positional, 
 }
 
 /* index_back(grad, shape, indices, dims) */
-static PyObject *index_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *index_back(PyObject *const *arguments, const KernelEntry *entry)
 {
     Places places;
     npy_intp shape[NPY_MAXDIMS];
     int ndim;
-    if (positional != 4 || keywords || !is_real_array(arguments[0]) || (ndim = read_shape(arguments[1], shape)) < 1 ||
+    if (!is_real_array(arguments[0]) || (ndim = read_shape(arguments[1], shape)) < 1 ||
         find_places(arguments[2], arguments[3], ndim, shape, &places) <= 0)
         return DECLINE;
     Layout layout = places.layout;
@@ -157,12 +152,12 @@ static int values_fit(PyObject *values, int ndim, const npy_intp *shape)
 }
 
 /* index_put_into(target, indices, dims, values, accumulate): in place; None. */
-static PyObject *index_put_into(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *index_put_into(PyObject *const *arguments, const KernelEntry *entry)
 {
     Places places;
     npy_intp shape[NPY_MAXDIMS];
     int adds;
-    if (positional != 5 || keywords || !is_plain_memory(arguments[0]) || !is_plain_memory(arguments[3]) ||
+    if (!is_plain_memory(arguments[0]) || !is_plain_memory(arguments[3]) ||
         !PyArray_ISWRITEABLE((PyArrayObject *)arguments[0]) || type_of(arguments[0]) != type_of(arguments[3]) ||
         ITEM(arguments[0]) != ITEM(arguments[3]) || !read_flag(arguments[4], 0, &adds) || !NDIM(arguments[0]))
         return DECLINE;

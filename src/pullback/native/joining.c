@@ -1,8 +1,7 @@
 /* Arrays put together and taken apart: kernels of kernels/joining.py, for row-major arrays of any one dtype. */
+#include "casts.h"
 #include "views.h"
 
-#define SHAPE(array) PyArray_DIMS((PyArrayObject *)(array))
-#define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
 #define MOST_PARTS 64
 
 /* Parts of a result, as rows of bytes: of each outer position every part has one. */
@@ -31,14 +30,12 @@ static void add_part(Parts *parts, PyObject *array, int dim)
 {
     parts->data[parts->count] = PyArray_BYTES((PyArrayObject *)array);
     parts->bytes[parts->count++] =
-        product(SHAPE(array), dim, NDIM(array)) * PyArray_ITEMSIZE((PyArrayObject *)array);
+        product(SHAPE(array), dim, NDIM(array)) * ITEM(array);
 }
 
 static PyObject *join(const Parts *parts, PyObject *like, int ndim, const npy_intp *shape)
 {
-    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)like);
-    Py_INCREF(descr);
-    PyObject *result = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
+    PyObject *result = new_of_type(like, ndim, shape);
     if (!result)
         return NULL;
     char *to = PyArray_BYTES((PyArrayObject *)result);
@@ -70,23 +67,22 @@ static PyObject **items_of(PyObject *sequence, Py_ssize_t *count)
     return *count > 0 && *count <= MOST_PARTS ? PySequence_Fast_ITEMS(sequence) : NULL;
 }
 
-/* The second argument: a dimension, 0 where it is left out, counted from the end where it is negative. */
-static int read_optional_dim(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, int ndim, int *dim)
+/* A dimension, counted from the end where it is negative. */
+static int read_any_dim(PyObject *given, int ndim, int *dim)
 {
-    npy_intp value = 0;
-    if (positional < 1 || positional > 2 || keywords || (positional == 2 && !read_size(arguments[1], &value)))
+    npy_intp value;
+    if (!read_size(given, &value))
         return 0;
     *dim = (int)(value < 0 ? value + ndim : value);
     return value >= -ndim && value < ndim;
 }
 
-static PyObject *cat(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *cat(PyObject *const *arguments, const KernelEntry *entry)
 {
     Py_ssize_t count = 0;
     int dim;
-    PyObject **items = positional >= 1 ? items_of(arguments[0], &count) : NULL;
-    if (!items || !PyArray_CheckExact(items[0]) || !NDIM(items[0]) ||
-        !read_optional_dim(arguments, positional, keywords, NDIM(items[0]), &dim))
+    PyObject **items = items_of(arguments[0], &count);
+    if (!items || !PyArray_CheckExact(items[0]) || !NDIM(items[0]) || !read_any_dim(arguments[1], NDIM(items[0]), &dim))
         return DECLINE;
     Parts parts = {.outer = product(SHAPE(items[0]), 0, dim)};
     npy_intp shape[NPY_MAXDIMS];
@@ -101,13 +97,13 @@ static PyObject *cat(PyObject *const *arguments, Py_ssize_t positional, PyObject
     return join(&parts, items[0], NDIM(items[0]), shape);
 }
 
-static PyObject *stack(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *stack(PyObject *const *arguments, const KernelEntry *entry)
 {
     Py_ssize_t count = 0;
     int dim;
-    PyObject **items = positional >= 1 ? items_of(arguments[0], &count) : NULL;
+    PyObject **items = items_of(arguments[0], &count);
     if (!items || !PyArray_CheckExact(items[0]) || NDIM(items[0]) + 1 > NPY_MAXDIMS ||
-        !read_optional_dim(arguments, positional, keywords, NDIM(items[0]) + 1, &dim))
+        !read_any_dim(arguments[1], NDIM(items[0]) + 1, &dim))
         return DECLINE;
     Parts parts = {.outer = product(SHAPE(items[0]), 0, dim)};
     npy_intp shape[NPY_MAXDIMS];
@@ -129,8 +125,8 @@ static PyObject *cut(PyObject *input, int dim, const npy_intp *sizes, Py_ssize_t
     memcpy(shape, SHAPE(input), NDIM(input) * sizeof *shape);
     for (Py_ssize_t i = 0; views && i < count; i++) {
         shape[dim] = sizes[i];
-        PyObject *view = new_view(input, NDIM(input), shape, PyArray_STRIDES((PyArrayObject *)input), offset);
-        offset += sizes[i] * PyArray_STRIDE((PyArrayObject *)input, dim);
+        PyObject *view = new_view(input, NDIM(input), shape, STRIDES(input), offset);
+        offset += sizes[i] * STRIDE(input, dim);
         if (!view)
             Py_CLEAR(views);
         else if (makes_list)
@@ -141,13 +137,12 @@ static PyObject *cut(PyObject *input, int dim, const npy_intp *sizes, Py_ssize_t
     return views;
 }
 
-static PyObject *split(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *split(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp split_size, sizes[MOST_PARTS];
     int dim;
-    if (positional != 3 || keywords || !PyArray_CheckExact(arguments[0]) ||
-        !PyArray_SIZE((PyArrayObject *)arguments[0]) || !read_dim(arguments[2], NDIM(arguments[0]), &dim) ||
-        !read_size(arguments[1], &split_size) || split_size <= 0)
+    if (!PyArray_CheckExact(arguments[0]) || !PyArray_SIZE((PyArrayObject *)arguments[0]) ||
+        !read_dim(arguments[2], NDIM(arguments[0]), &dim) || !read_size(arguments[1], &split_size) || split_size <= 0)
         return DECLINE;
     npy_intp extent = SHAPE(arguments[0])[dim], count = 0;
     for (npy_intp start = 0; start < extent; start += split_size) {
@@ -158,11 +153,11 @@ static PyObject *split(PyObject *const *arguments, Py_ssize_t positional, PyObje
     return cut(arguments[0], dim, sizes, count, 0);
 }
 
-static PyObject *split_with_sizes(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *split_with_sizes(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp sizes[NPY_MAXDIMS], total = 0;
     int dim;
-    if (positional != 3 || keywords || !PyArray_CheckExact(arguments[0]) ||
+    if (!PyArray_CheckExact(arguments[0]) ||
         !PyArray_SIZE((PyArrayObject *)arguments[0]) || !read_dim(arguments[2], NDIM(arguments[0]), &dim))
         return DECLINE;
     int count = read_shape(arguments[1], sizes);
@@ -175,11 +170,11 @@ static PyObject *split_with_sizes(PyObject *const *arguments, Py_ssize_t positio
 }
 
 /* cat_back(grad, shapes, dtypes, dim): a view of the gradient for each part, where all have the gradient's dtype. */
-static PyObject *cat_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *cat_back(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp sizes[MOST_PARTS], shape[NPY_MAXDIMS], value, total = 0;
     Py_ssize_t count = 0, dtypes = 0;
-    if (positional != 4 || keywords || !PyArray_CheckExact(arguments[0]) || !read_size(arguments[3], &value))
+    if (!PyArray_CheckExact(arguments[0]) || !read_size(arguments[3], &value))
         return DECLINE;
     PyObject *grad = arguments[0], **shapes = items_of(arguments[1], &count), **types = items_of(arguments[2], &dtypes);
     int ndim = NDIM(grad), dim = (int)(value < 0 ? value + ndim : value);
@@ -218,10 +213,10 @@ static PyObject *join_gradients(PyObject *grads, PyObject *shape, PyObject *dtyp
 }
 
 /* split_back(grads, shape, dtype, split_size, dim) and split_with_sizes_back(grads, shape, dtype, split_sizes, dim) */
-static PyObject *split_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *split_back(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp dim;
-    if (positional != 5 || keywords || !read_size(arguments[4], &dim) || dim < 0)
+    if (!read_size(arguments[4], &dim) || dim < 0)
         return DECLINE;
     return join_gradients(arguments[0], arguments[1], arguments[2], (int)dim);
 }

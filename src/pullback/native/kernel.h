@@ -19,15 +19,24 @@
 
 #include "threads.h"
 
-/* Positional arguments, then those given by keyword, whose names are in `keywords` (NULL for none): as vectorcall. */
-typedef PyObject *(*KernelFunction)(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords);
+typedef struct KernelEntry KernelEntry;
 
-typedef struct {
+/* `slots` has a value for every parameter of the reference, in its order, defaults among them. */
+typedef PyObject *(*KernelFunction)(PyObject *const *slots, const KernelEntry *entry);
+
+struct KernelEntry {
     const char *name;
-    KernelFunction function;
-    KernelFunction overwrite; /* the form that writes into its first argument and says whether it did; or NULL */
-    int in_order;             /* whether the result lies in the order of the operands' dimensions: see in_operands_order */
-} KernelEntry;
+    KernelFunction function;           /* NULL for an elementwise kernel */
+    const char *takes;                 /* a letter for each parameter, see arguments.c; NULL: the function looks itself */
+    int kind;                          /* which of the kernels that share the function this is */
+    BlockFunction of_float, of_double; /* or its loops, where these differ */
+    const struct Elementwise *elementwise;
+    int in_order; /* whether the result lies in the order of the operands' dimensions: see in_operands_order */
+};
+
+/* A pair of loops that for_each_real.h made, in an entry; and the one for an array. */
+#define LOOP_PAIR(name) .of_float = name##_float, .of_double = name##_double
+#define LOOP_FOR(entry, array) (type_of(array) == NPY_FLOAT ? (entry)->of_float : (entry)->of_double)
 
 /* Each file of kernels exports one table, closed by an entry without a name; module.c lists the tables. */
 
@@ -51,6 +60,17 @@ typedef struct {
 #define UNLIKELY(condition) (condition)
 #endif
 
+/* Before a loop whose result may be one of its operands: no element is read after another one was written. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#elif defined(_MSC_VER)
+#define INDEPENDENT __pragma(loop(ivdep))
+#else
+#define INDEPENDENT
+#endif
+
 /* Below this many elements the interpreter's lock is kept: letting it go costs more than the work. */
 #define UNLOCK_ABOVE 16384
 
@@ -69,6 +89,14 @@ INLINE void run_unlocked(double elements, ptrdiff_t count, ptrdiff_t smallest, B
 
 /* The answer of a kernel that leaves the work to its reference. */
 #define DECLINE ((PyObject *)NULL)
+
+#define ARRAY(object) ((PyArrayObject *)(object))
+#define NDIM(object) PyArray_NDIM(ARRAY(object))
+#define DIM(object, i) PyArray_DIM(ARRAY(object), i)
+#define SHAPE(object) PyArray_DIMS(ARRAY(object))
+#define STRIDE(object, i) PyArray_STRIDE(ARRAY(object), i)
+#define STRIDES(object) PyArray_STRIDES(ARRAY(object))
+#define ITEM(object) PyArray_ITEMSIZE(ARRAY(object))
 
 INLINE int type_of(PyObject *array) { return PyArray_DESCR((PyArrayObject *)array)->type_num; }
 
@@ -134,5 +162,10 @@ INLINE int read_number(PyObject *object, double *value)
  * NULL. 0 where there are too many or an unknown name: the reference then raises the right error. */
 int place_arguments(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, PyObject *const *names,
                     Py_ssize_t count, PyObject **slots);
+
+#define MOST_SLOTS 24
+
+/* Call the function of an entry with `count` arguments if they are what it takes. */
+PyObject *call_prepared(const KernelEntry *entry, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

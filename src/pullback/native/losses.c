@@ -28,14 +28,14 @@ static int read_likelihood(int ndim, const npy_intp *shape, int type, PyObject *
                            Likelihood *loop)
 {
     if (ndim < 1 || !target || !PyArray_CheckExact(target) || type_of(target) != NPY_INT64 ||
-        !PyArray_ISCARRAY_RO((PyArrayObject *)target) || PyArray_NDIM((PyArrayObject *)target) != ndim - 1)
+        !PyArray_ISCARRAY_RO((PyArrayObject *)target) || NDIM(target) != ndim - 1)
         return 0;
     int axis = ndim == 1 ? 0 : 1;
     loop->layout = (Layout){1, shape[axis], 1};
     for (int i = 0, t = 0; i < ndim; i++) {
         if (i == axis)
             continue;
-        if (PyArray_DIM((PyArrayObject *)target, t++) != shape[i])
+        if (DIM(target, t++) != shape[i])
             return 0;
         *(i < axis ? &loop->layout.outer : &loop->layout.inner) *= shape[i];
     }
@@ -49,19 +49,8 @@ static int read_likelihood(int ndim, const npy_intp *shape, int type, PyObject *
     return targets_are_classes(loop);
 }
 
-static PyObject *store_number(double value, int type)
+static PyObject *nll_loss(PyObject *const *slots, const KernelEntry *entry)
 {
-    PyObject *result = new_array(0, NULL, type);
-    if (result && type == NPY_FLOAT)
-        *(float *)data_of(result) = (float)value;
-    else if (result)
-        *(double *)data_of(result) = value;
-    return result;
-}
-
-static PyObject *nll_loss(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "target", "weight", "reduction", "ignore_index");
     PyObject *input = slots[0];
     Likelihood loop;
     long reduction = 1;
@@ -87,9 +76,8 @@ static PyObject *nll_loss(PyObject *const *arguments, Py_ssize_t positional, PyO
     return each ? each : store_number(reduction == 1 ? total / divisor : total, type);
 }
 
-static PyObject *nll_loss_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *nll_loss_grad(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "target", "weight", "shape", "reduction", "ignore_index");
     PyObject *grad = slots[0], *sizes = slots[3];
     long reduction;
     if (!grad || !is_plain(grad) || !sizes || !PyTuple_CheckExact(sizes) || PyTuple_GET_SIZE(sizes) > NPY_MAXDIMS ||

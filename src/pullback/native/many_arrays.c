@@ -22,10 +22,10 @@ static void scale_some(void *context, ptrdiff_t begin, ptrdiff_t end)
 }
 
 /* scale_arrays(arrays, factor) */
-static PyObject *scale_arrays(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *scale_arrays(PyObject *const *arguments, const KernelEntry *entry)
 {
     Scaling scaling = {NULL, 1, 1};
-    if (keywords || positional != 2 || !PyList_CheckExact(arguments[0]) || !read_number(arguments[1], &scaling.factor))
+    if (!PyList_CheckExact(arguments[0]) || !read_number(arguments[1], &scaling.factor))
         return DECLINE;
     ptrdiff_t count = PyList_GET_SIZE(arguments[0]);
     scaling.arrays = PySequence_Fast_ITEMS(arguments[0]);

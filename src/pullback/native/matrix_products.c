@@ -75,10 +75,8 @@ static int is_square_of_itself(const Matrix *a, const Matrix *b)
     return a->data == b->data && a->row_step == b->column_step && a->rows == b->columns && a->rows > 1;
 }
 
-static PyObject *mm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *mm(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     int type = real_type(arguments[0]);
     if (!type || NDIM(arguments[0]) != 2 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
         NDIM(arguments[1]) != 2 || DIM(arguments[0], 1) != DIM(arguments[1], 0))
@@ -87,10 +85,8 @@ static PyObject *mm(PyObject *const *arguments, Py_ssize_t positional, PyObject 
     return is_square_of_itself(&a, &b) ? DECLINE : new_matrix_product(a, b, type);
 }
 
-static PyObject *mv(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *mv(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     int type = real_type(arguments[0]);
     if (!type || NDIM(arguments[0]) != 2 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
         NDIM(arguments[1]) != 1 || DIM(arguments[0], 1) != DIM(arguments[1], 0))
@@ -101,10 +97,8 @@ static PyObject *mv(PyObject *const *arguments, Py_ssize_t positional, PyObject 
     return new_product(row, transposed(matrix_of(arguments[0])), type, 1, &size, NULL, 0);
 }
 
-static PyObject *dot(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *dot(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     int type = real_type(arguments[0]);
     if (!type || NDIM(arguments[0]) != 1 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
         NDIM(arguments[1]) != 1 || DIM(arguments[0], 0) != DIM(arguments[1], 0) || DIM(arguments[0], 0) > SHORT_DOT ||
@@ -143,8 +137,8 @@ static int broadcast_batches(PyObject *a, PyObject *b, Batch *batch)
         if (a_size != b_size && a_size != 1 && b_size != 1)
             return 0;
         batch->shape[i] = a_size == 1 ? b_size : a_size;
-        batch->a_steps[i] = a_size == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)a, a_axis);
-        batch->b_steps[i] = b_size == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)b, b_axis);
+        batch->a_steps[i] = a_size == 1 ? 0 : STRIDE(a, a_axis);
+        batch->b_steps[i] = b_size == 1 ? 0 : STRIDE(b, b_axis);
         batch->count *= batch->shape[i];
     }
     return 1;
@@ -201,10 +195,8 @@ static PyObject *multiply_batches(PyObject *a, PyObject *b, int a_is_transposed,
     return result;
 }
 
-static PyObject *bmm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *bmm(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     PyObject *a = arguments[0], *b = arguments[1];
     int type = real_type(a);
     if (!type || !is_readable(a, type) || !is_readable(b, type) || NDIM(a) != 3 || NDIM(b) != 3 ||
@@ -232,10 +224,8 @@ static PyObject *multiply_rows(PyObject *array, Matrix other, int type, const ch
     return new_product(rows, other, type, NDIM(array), shape, start, 0);
 }
 
-static PyObject *matmul_batched(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *matmul_batched(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     PyObject *a = arguments[0], *b = arguments[1];
     int type = real_type(a);
     if (!type || !is_readable(a, type) || !is_readable(b, type) || NDIM(a) < 2 || NDIM(b) < 2)
@@ -258,10 +248,8 @@ static int same_batches(PyObject *a, PyObject *b, PyObject *shape)
     return 1;
 }
 
-static PyObject *matmul_grad_input(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *matmul_grad_input(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 3 || keywords)
-        return DECLINE;
     PyObject *grad = arguments[0], *shape = arguments[1], *other = arguments[2];
     int type = real_type(grad);
     if (!type || !is_readable(grad, type) || !is_readable(other, type) || NDIM(grad) < 3 || NDIM(other) < 2 ||
@@ -272,10 +260,8 @@ static PyObject *matmul_grad_input(PyObject *const *arguments, Py_ssize_t positi
     return same_batches(grad, other, shape) ? multiply_batches(grad, other, 0, 1, type) : DECLINE;
 }
 
-static PyObject *matmul_grad_other(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *matmul_grad_other(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 3 || keywords)
-        return DECLINE;
     PyObject *grad = arguments[0], *input = arguments[1], *shape = arguments[2];
     int type = real_type(grad);
     if (!type || !is_readable(grad, type) || !is_readable(input, type) || NDIM(grad) < 3 || NDIM(input) < 2 ||
@@ -299,30 +285,26 @@ static PyObject *linear(PyObject *input, PyObject *weight, PyObject *bias)
     return multiply_rows(input, transposed(matrix_of(weight)), type, bias ? DATA(bias) : NULL);
 }
 
-static PyObject *linear_bias(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linear_bias(PyObject *const *arguments, const KernelEntry *entry)
 {
-    return positional == 3 && !keywords ? linear(arguments[0], arguments[1], arguments[2]) : DECLINE;
+    return linear(arguments[0], arguments[1], arguments[2]);
 }
 
-static PyObject *linear_product(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linear_product(PyObject *const *arguments, const KernelEntry *entry)
 {
-    return positional == 2 && !keywords ? linear(arguments[0], arguments[1], NULL) : DECLINE;
+    return linear(arguments[0], arguments[1], NULL);
 }
 
-static PyObject *linear_grad_input(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linear_grad_input(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     int type = real_type(arguments[0]);
     if (!type || !folds(arguments[0], type) || !is_readable(arguments[1], type) || NDIM(arguments[1]) != 2)
         return DECLINE;
     return multiply_rows(arguments[0], matrix_of(arguments[1]), type, NULL);
 }
 
-static PyObject *linear_grad_weight(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linear_grad_weight(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 2 || keywords)
-        return DECLINE;
     int type = real_type(arguments[0]);
     if (!type || !folds(arguments[0], type) || !folds(arguments[1], type))
         return DECLINE;
@@ -330,10 +312,8 @@ static PyObject *linear_grad_weight(PyObject *const *arguments, Py_ssize_t posit
     return grad.rows == input.rows ? new_matrix_product(transposed(grad), input, type) : DECLINE;
 }
 
-static PyObject *linear_grad_bias(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *linear_grad_bias(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 1 || keywords)
-        return DECLINE;
     int type = real_type(arguments[0]);
     if (!type || !folds(arguments[0], type))
         return DECLINE;
@@ -348,15 +328,11 @@ static PyObject *linear_grad_bias(PyObject *const *arguments, Py_ssize_t positio
 }
 
 /* Only as `beta * input + mat1 @ mat2` with beta 1 and alpha 1, which is what programs say by leaving them out. */
-static PyObject *addmm(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *addmm(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 3)
+    double beta, alpha;
+    if (!read_number(arguments[3], &beta) || beta != 1 || !read_number(arguments[4], &alpha) || alpha != 1)
         return DECLINE;
-    for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++)
-        if (!PyLong_CheckExact(arguments[3 + i]) || PyLong_AsLong(arguments[3 + i]) != 1) {
-            PyErr_Clear();
-            return DECLINE;
-        }
     PyObject *input = arguments[0];
     int type = real_type(arguments[1]);
     if (!type || !is_readable(arguments[1], type) || !is_readable(arguments[2], type) || !is_plain_of(input, type) ||

@@ -11,93 +11,28 @@
 #include "methods.h"
 #include "source_lines.h"
 
-extern const KernelEntry adaptive_pooling_kernels[];
-extern const KernelEntry brain_kernels[];
-extern const KernelEntry cast_kernels[];
-extern const KernelEntry channel_scaling_kernels[];
-extern const KernelEntry convolution_kernels[];
-extern const KernelEntry accumulation_kernels[];
-extern const KernelEntry elementwise_kernels[];
-extern const KernelEntry pair_loss_kernels[];
-extern const KernelEntry padding_kernels[];
-extern const KernelEntry pooling_kernels[];
-extern const KernelEntry reductions_kernels[];
-extern const KernelEntry extrema_kernels[];
-extern const KernelEntry losses_kernels[];
-extern const KernelEntry softmaxes_kernels[];
-extern const KernelEntry normalization_kernels[];
-extern const KernelEntry attention_kernels[];
-extern const KernelEntry copy_kernels[];
-extern const KernelEntry embedding_bag_kernels[];
-extern const KernelEntry count_kernels[];
-extern const KernelEntry reduction_gradient_kernels[];
-extern const KernelEntry factorization_kernels[];
-extern const KernelEntry folding_kernels[];
-extern const KernelEntry gather_kernels[];
-extern const KernelEntry indexing_kernels[];
-extern const KernelEntry grid_sampling_kernels[];
-extern const KernelEntry gru_kernels[];
-extern const KernelEntry joining_kernels[];
-extern const KernelEntry many_array_kernels[];
-extern const KernelEntry matrix_product_kernels[];
-extern const KernelEntry optimizer_step_kernels[];
-extern const KernelEntry part_kernels[];
-extern const KernelEntry random_kernels[];
-extern const KernelEntry rearranging_kernels[];
-extern const KernelEntry recurrent_kernels[];
-extern const KernelEntry rejection_kernels[];
-extern const KernelEntry scan_kernels[];
-extern const KernelEntry resampling_kernels[];
-extern const KernelEntry selection_kernels[];
-extern const KernelEntry view_kernels[];
+#define TABLES(TABLE)                                                                                                  \
+    TABLE(accumulation_kernels) TABLE(adaptive_pooling_kernels) TABLE(attention_kernels) TABLE(brain_kernels)          \
+    TABLE(cast_kernels) TABLE(channel_scaling_kernels) TABLE(convolution_kernels) TABLE(copy_kernels)                  \
+    TABLE(count_kernels) TABLE(elementwise_kernels) TABLE(embedding_bag_kernels) TABLE(extrema_kernels)                \
+    TABLE(factorization_kernels) TABLE(folding_kernels) TABLE(gather_kernels) TABLE(grid_sampling_kernels)             \
+    TABLE(gru_kernels) TABLE(indexing_kernels) TABLE(joining_kernels) TABLE(losses_kernels)                            \
+    TABLE(many_array_kernels) TABLE(matrix_product_kernels) TABLE(normalization_kernels)                               \
+    TABLE(optimizer_step_kernels) TABLE(padding_kernels) TABLE(pair_loss_kernels) TABLE(part_kernels)                  \
+    TABLE(pooling_kernels) TABLE(random_kernels) TABLE(rearranging_kernels) TABLE(recurrent_kernels)                   \
+    TABLE(reduction_gradient_kernels) TABLE(reductions_kernels) TABLE(rejection_kernels)                               \
+    TABLE(resampling_kernels) TABLE(scan_kernels) TABLE(selection_kernels) TABLE(softmaxes_kernels)                    \
+    TABLE(view_kernels)
+
+#define DECLARED(table) extern const KernelEntry table[];
+#define LISTED(table) table,
+TABLES(DECLARED)
+static const KernelEntry *const tables[] = {TABLES(LISTED) NULL};
 
 extern PyMethodDef tensor_methods[];
 extern PyMethodDef watching_methods[];
 PyObject *make_program(PyObject *module, PyObject *arguments);
 PyObject *can_multiply(PyObject *module, PyObject *arguments);
-
-static const KernelEntry *const tables[] = {
-    adaptive_pooling_kernels,
-    brain_kernels,
-    cast_kernels,
-    channel_scaling_kernels,
-    convolution_kernels,
-    accumulation_kernels,
-    elementwise_kernels,
-    pair_loss_kernels,
-    padding_kernels,
-    pooling_kernels,
-    reductions_kernels,
-    extrema_kernels,
-    losses_kernels,
-    softmaxes_kernels,
-    normalization_kernels,
-    attention_kernels,
-    copy_kernels,
-    embedding_bag_kernels,
-    count_kernels,
-    reduction_gradient_kernels,
-    factorization_kernels,
-    folding_kernels,
-    gather_kernels,
-    indexing_kernels,
-    grid_sampling_kernels,
-    gru_kernels,
-    joining_kernels,
-    many_array_kernels,
-    matrix_product_kernels,
-    optimizer_step_kernels,
-    part_kernels,
-    random_kernels,
-    rearranging_kernels,
-    recurrent_kernels,
-    rejection_kernels,
-    scan_kernels,
-    resampling_kernels,
-    selection_kernels,
-    view_kernels,
-    NULL,
-};
 
 static const KernelEntry *find_kernel(const char *name)
 {
@@ -108,33 +43,16 @@ static const KernelEntry *find_kernel(const char *name)
     return NULL;
 }
 
-int place_arguments(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, PyObject *const *names,
-                    Py_ssize_t count, PyObject **slots)
-{
-    if (positional > count)
-        return 0;
-    for (Py_ssize_t i = 0; i < count; i++)
-        slots[i] = i < positional ? arguments[i] : NULL;
-    Py_ssize_t given = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-    for (Py_ssize_t k = 0; k < given; k++) {
-        PyObject *name = PyTuple_GET_ITEM(keywords, k);
-        Py_ssize_t i = positional;
-        while (i < count && names[i] != name)
-            i++;
-        if (i == count || slots[i])
-            return 0;
-        slots[i] = arguments[positional + k];
-    }
-    return 1;
-}
-
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    KernelFunction function;
+    const KernelEntry *entry; /* NULL where nothing is compiled */
     PyObject *reference;
-    PyObject *of_devices; /* array type -> the kernel that serves it; NULL until one was asked for */
-    int in_order;         /* whether the reference's result is brought into the order of the operands' dimensions */
+    PyObject *names, *defaults;           /* of the reference's parameters; a default is ... where there is none */
+    Py_ssize_t count, positional, needed; /* how many there are, may be given by position, and must be */
+    PyObject *of_devices;     /* array type -> the kernel that serves it; NULL until one was asked for */
+    int overwrites;           /* whether the result is written into the first argument */
+    int in_order;             /* whether the reference's result is brought into the order of the operands' dimensions */
 } Kernel;
 
 /* Arrays of other devices than the CPU: see Note [Kernels by device]. No type: no such device is in use. */
@@ -179,6 +97,50 @@ static PyObject *call_on_device(Kernel *kernel, PyObject *array, PyObject *const
     return result;
 }
 
+/* Put a value for every parameter into `slots`; 0 where one is missing, or an argument is none of them. */
+static int place_by_name(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords,
+                         PyObject **slots)
+{
+    PyObject **names = ((PyTupleObject *)kernel->names)->ob_item;
+    if (!place_arguments(arguments, positional, keywords, names, kernel->count, slots))
+        return 0;
+    for (Py_ssize_t i = positional; i < kernel->count; i++)
+        if (!slots[i] && (slots[i] = PyTuple_GET_ITEM(kernel->defaults, i)) == Py_Ellipsis)
+            return 0;
+    return 1;
+}
+
+/* Call a kernel written by hand with a value for every parameter. */
+INLINE PyObject *call_placed(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    PyObject *slots[MOST_SLOTS];
+    const KernelEntry *entry = kernel->entry;
+    if (positional > kernel->positional)
+        return DECLINE;
+    if (keywords) {
+        if (!place_by_name(kernel, arguments, positional, keywords, slots))
+            return DECLINE;
+        arguments = slots;
+    } else if (positional < kernel->count) {
+        if (positional < kernel->needed)
+            return DECLINE;
+        PyObject *const *defaults = ((PyTupleObject *)kernel->defaults)->ob_item;
+        for (Py_ssize_t i = 0; i < kernel->count; i++)
+            slots[i] = i < positional ? arguments[i] : defaults[i];
+        arguments = slots;
+    }
+    return entry->takes ? call_prepared(entry, arguments, kernel->count) : entry->function(arguments, entry);
+}
+
+INLINE PyObject *call_compiled(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+{
+    const Elementwise *elementwise = kernel->entry->elementwise;
+    if (!elementwise)
+        return call_placed(kernel, arguments, positional, keywords);
+    return kernel->overwrites ? overwrite_elementwise(elementwise, arguments, positional, keywords)
+                              : run_elementwise(elementwise, arguments, positional, keywords);
+}
+
 static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
 {
     Kernel *kernel = (Kernel *)self;
@@ -188,8 +150,8 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
         if (array)
             return call_on_device(kernel, array, arguments, flags, keywords);
     }
-    if (kernel->function) {
-        PyObject *result = kernel->function(arguments, PyVectorcall_NARGS(flags), keywords);
+    if (kernel->entry) {
+        PyObject *result = call_compiled(kernel, arguments, PyVectorcall_NARGS(flags), keywords);
         if (LIKELY(result != NULL) || PyErr_Occurred())
             return result;
     }
@@ -214,6 +176,8 @@ static PyObject *kernel_repr(PyObject *self)
 static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Kernel *)self)->reference);
+    Py_VISIT(((Kernel *)self)->names);
+    Py_VISIT(((Kernel *)self)->defaults);
     Py_VISIT(((Kernel *)self)->of_devices);
     return 0;
 }
@@ -221,6 +185,8 @@ static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
 static int kernel_clear(PyObject *self)
 {
     Py_CLEAR(((Kernel *)self)->reference);
+    Py_CLEAR(((Kernel *)self)->names);
+    Py_CLEAR(((Kernel *)self)->defaults);
     Py_CLEAR(((Kernel *)self)->of_devices);
     return 0;
 }
@@ -265,55 +231,67 @@ static PyTypeObject KernelType = {
     .tp_free = PyObject_GC_Del,
 };
 
-static PyObject *join(KernelFunction function, PyObject *reference, int in_order)
+static Kernel *join(const KernelEntry *entry, PyObject *reference, int in_order)
 {
     Kernel *kernel = PyObject_GC_New(Kernel, &KernelType);
     if (!kernel)
         return NULL;
     kernel->vectorcall = kernel_call;
-    kernel->function = function;
+    kernel->entry = entry;
     kernel->reference = Py_NewRef(reference);
-    kernel->of_devices = NULL;
+    kernel->names = kernel->defaults = kernel->of_devices = NULL;
+    kernel->count = kernel->positional = kernel->needed = kernel->overwrites = 0;
     kernel->in_order = in_order;
     PyObject_GC_Track(kernel);
+    return kernel;
+}
+
+static PyObject *bind(PyObject *module, PyObject *arguments)
+{
+    const char *name;
+    PyObject *reference, *names, *defaults;
+    Py_ssize_t positional;
+    if (!PyArg_ParseTuple(arguments, "sOO!nO!", &name, &reference, &PyTuple_Type, &names, &positional, &PyTuple_Type,
+                          &defaults))
+        return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(names);
+    const KernelEntry *entry = find_kernel(name);
+    if (count != PyTuple_GET_SIZE(defaults) || count > MOST_SLOTS ||
+        (entry && entry->takes && count < (Py_ssize_t)strlen(entry->takes)))
+        return PyErr_Format(PyExc_TypeError, "%s: a reference of other parameters than the compiled kernel's", name);
+    Kernel *kernel = join(entry, reference, entry && entry->in_order);
+    if (kernel) {
+        kernel->names = Py_NewRef(names);
+        kernel->defaults = Py_NewRef(defaults);
+        kernel->count = count;
+        kernel->positional = positional;
+        for (Py_ssize_t i = 0; i < count; i++)
+            kernel->needed = PyTuple_GET_ITEM(defaults, i) == Py_Ellipsis ? i + 1 : kernel->needed;
+    }
     return (PyObject *)kernel;
 }
 
-/* The entry of the kernel named by the first of two arguments, in `*entry`, NULL if there is none; 0 with an exception. */
-static int find_entry(PyObject *const *arguments, Py_ssize_t count, const KernelEntry **entry)
+static PyObject *bind_overwriting(PyObject *module, PyObject *arguments)
 {
-    const char *name = count == 2 && PyUnicode_Check(arguments[0]) ? PyUnicode_AsUTF8(arguments[0]) : NULL;
-    if (!name) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "a name and a reference are needed");
-        return 0;
-    }
-    *entry = find_kernel(name);
-    return 1;
-}
-
-static PyObject *bind(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    const KernelEntry *entry;
-    if (!find_entry(arguments, count, &entry))
+    const char *name;
+    PyObject *reference;
+    if (!PyArg_ParseTuple(arguments, "sO", &name, &reference))
         return NULL;
-    return join(entry ? entry->function : NULL, arguments[1], entry && entry->in_order);
-}
-
-static PyObject *bind_overwriting(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    const KernelEntry *entry;
-    return find_entry(arguments, count, &entry) ? join(entry ? entry->overwrite : NULL, arguments[1], 0) : NULL;
+    const KernelEntry *entry = find_kernel(name);
+    Kernel *kernel = join(entry && entry->elementwise ? entry : NULL, reference, 0);
+    if (kernel)
+        kernel->overwrites = 1;
+    return (PyObject *)kernel;
 }
 
 static PyObject *by_device(PyObject *module, PyObject *reference)
 {
-    return join(NULL, reference, 0);
+    return (PyObject *)join(NULL, reference, 0);
 }
 
 static PyObject *by_element(PyObject *module, PyObject *reference)
 {
-    return join(NULL, reference, 1);
+    return (PyObject *)join(NULL, reference, 1);
 }
 
 static PyObject *use_devices(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -357,9 +335,9 @@ static PyObject *limit_instructions(PyObject *module, PyObject *widest)
 }
 
 static PyMethodDef methods[] = {
-    {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL,
-     "bind(name, reference): the compiled kernel of that name; without one a kernel that only asks for the device."},
-    {"bind_overwriting", (PyCFunction)(void (*)(void))bind_overwriting, METH_FASTCALL,
+    {"bind", bind, METH_VARARGS,
+     "bind(name, reference, names, positional, defaults): the compiled kernel of that name; without one a kernel that only asks for the device."},
+    {"bind_overwriting", bind_overwriting, METH_VARARGS,
      "bind_overwriting(name, reference): as bind, the form that writes into its first argument."},
     {"by_device", by_device, METH_O, "by_device(reference): the reference, except for arrays of other devices."},
     {"by_element", by_element, METH_O,

@@ -100,83 +100,73 @@ static int read_padding(PyObject *pad, int ndim, const npy_intp *shape, const np
 static PyObject *pad(PyObject *input, PyObject *amounts, Mode mode, double value)
 {
     Padding p = {.value = value};
-    if (!is_real_array(input) || !size_of(input))
-        return DECLINE;
-    int ndim = PyArray_NDIM((PyArrayObject *)input), type = type_of(input);
-    int dims = read_padding(amounts, ndim, PyArray_DIMS((PyArrayObject *)input), NULL, mode, &p);
+    int ndim = NDIM(input), type = type_of(input);
+    int dims = read_padding(amounts, ndim, SHAPE(input), NULL, mode, &p);
     if (!dims)
         return DECLINE;
     npy_intp shape[NPY_MAXDIMS];
     for (int d = 0; d < ndim; d++)
-        shape[d] = d < ndim - dims ? PyArray_DIM((PyArrayObject *)input, d) : p.axes[WINDOW_DIMS - (ndim - d)].result;
-    PyObject *plain = row_major(input), *result = plain ? new_array(ndim, shape, type) : NULL;
+        shape[d] = d < ndim - dims ? DIM(input, d) : p.axes[WINDOW_DIMS - (ndim - d)].result;
+    PyObject *result = new_array(ndim, shape, type);
     if (result) {
-        p.input = data_of(plain);
+        p.input = data_of(input);
         p.output = data_of(result);
         run_items(size_of(result) / p.axes[2].result, p.axes[2].result, FOR_TYPE(type, pad_rows), &p);
     }
     PyMem_RawFree(p.memory);
-    Py_XDECREF(plain);
     return result;
 }
 
-static PyObject *constant_pad_nd(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *constant_pad_nd(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "pad", "value");
-    double value = 0;
-    if (slots[2] && !read_number(slots[2], &value))
-        return DECLINE;
-    return pad(slots[0], slots[1], CONSTANT, value);
+    return pad(slots[0], slots[1], CONSTANT, number_of(slots[2]));
 }
 
-static PyObject *edge_pad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *edge_pad(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "pad", "mode");
     Mode mode;
     return read_mode(slots[2], &mode) ? pad(slots[0], slots[1], mode, 0) : DECLINE;
 }
 
-static PyObject *edge_pad_back(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *edge_pad_back(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "sizes", "pad", "mode");
     Mode mode;
     Padding p = {.value = 0};
     npy_intp shape[NPY_MAXDIMS];
     PyObject *grad = slots[0], *sizes = slots[1];
-    if (!is_real_array(grad) || !size_of(grad) || !sizes || !PyTuple_Check(sizes) || !read_mode(slots[3], &mode))
+    if (!PyTuple_Check(sizes) || !read_mode(slots[3], &mode))
         return DECLINE;
-    int ndim = PyArray_NDIM((PyArrayObject *)grad), given = (int)PyTuple_GET_SIZE(sizes), type = type_of(grad);
+    int ndim = NDIM(grad), given = (int)PyTuple_GET_SIZE(sizes), type = type_of(grad);
     for (int d = 0; d < ndim; d++) {
-        long padded = (long)PyArray_DIM((PyArrayObject *)grad, d), size = padded;
+        long padded = (long)DIM(grad, d), size = padded;
         int place = d - (ndim - given);
         if (given > ndim || (place >= 0 && !read_integer(PyTuple_GET_ITEM(sizes, place), 1, padded, &size)))
             return DECLINE;
         shape[d] = size;
     }
-    int dims = read_padding(slots[2], ndim, shape, PyArray_DIMS((PyArrayObject *)grad), mode, &p), fits = 1;
+    int dims = read_padding(slots[2], ndim, shape, SHAPE(grad), mode, &p), fits = 1;
     if (!dims)
         return DECLINE;
     for (int d = 0; d < ndim - dims; d++)
-        fits = fits && PyArray_DIM((PyArrayObject *)grad, d) == shape[d];
+        fits = fits && DIM(grad, d) == shape[d];
     if (!fits) {
         PyMem_RawFree(p.memory);
         return DECLINE;
     }
-    PyObject *plain = row_major(grad), *result = plain ? new_array(ndim, shape, type) : NULL;
+    PyObject *result = new_array(ndim, shape, type);
     if (result) {
         ptrdiff_t plane = p.axes[0].size * p.axes[1].size * p.axes[2].size;
-        p.input = data_of(plain);
+        p.input = data_of(grad);
         p.output = data_of(result);
         run_items(size_of(result) / plane, plane, FOR_TYPE(type, add_planes), &p);
     }
     PyMem_RawFree(p.memory);
-    Py_XDECREF(plain);
     return result;
 }
 
 const KernelEntry padding_kernels[] = {
-    {"constant_pad_nd", constant_pad_nd},
-    {"edge_pad", edge_pad},
-    {"edge_pad_back", edge_pad_back},
+    {"constant_pad_nd", constant_pad_nd, "r.n"},
+    {"edge_pad", edge_pad, "r"},
+    {"edge_pad_back", edge_pad_back, "r"},
     {NULL},
 };

@@ -122,11 +122,11 @@ static PyObject *row_major(PyObject *part)
 }
 
 /* place_part(part, shape, dim, start, end, step) */
-static PyObject *place_part(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *place_part(PyObject *const *arguments, const KernelEntry *entry)
 {
     Place place;
     npy_intp shape[NPY_MAXDIMS];
-    if (keywords || positional != 6 || !PyArray_CheckExact(arguments[0]))
+    if (!PyArray_CheckExact(arguments[0]))
         return DECLINE;
     int ndim = read_shape(arguments[1], shape);
     if (ndim < 0 || !find_place(arguments + 2, ndim, shape, arguments[0], &place))
@@ -155,10 +155,10 @@ static void add_zeros(PyArrayObject *whole)
 }
 
 /* add_part(whole, part, dim, start, end, step, first), which answers with the whole */
-static PyObject *add_part(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *add_part(PyObject *const *arguments, const KernelEntry *entry)
 {
     Place place;
-    if (keywords || positional != 7 || !is_plain(arguments[0]) || !PyArray_CheckExact(arguments[1]) ||
+    if (!is_plain(arguments[0]) || !PyArray_CheckExact(arguments[1]) ||
         type_of(arguments[0]) != type_of(arguments[1]) || !PyArray_ISWRITEABLE((PyArrayObject *)arguments[0]))
         return DECLINE;
     PyArrayObject *whole = (PyArrayObject *)arguments[0];

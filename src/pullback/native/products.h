@@ -35,8 +35,6 @@ void multiply_in_threads(const Product *product, Way way);
 double dot_of(const char *a, const char *b, ptrdiff_t count, int wide);
 void add_rows(const Matrix *matrix, char *result, int wide);
 
-#define NDIM(object) PyArray_NDIM((PyArrayObject *)(object))
-#define DIM(object, i) PyArray_DIM((PyArrayObject *)(object), i)
 #define STEP(object, i) (PyArray_STRIDE((PyArrayObject *)(object), i) / PyArray_ITEMSIZE((PyArrayObject *)(object)))
 #define DATA(object) PyArray_BYTES((PyArrayObject *)(object))
 

@@ -180,10 +180,10 @@ static int is_target(PyObject *object)
 }
 
 /* fill_uniform(engine, target, low, high) */
-static PyObject *fill_uniform(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_uniform(PyObject *const *arguments, const KernelEntry *entry)
 {
     double low, high;
-    uint32_t *engine = positional == 4 && !keywords ? engine_of(arguments[0]) : NULL;
+    uint32_t *engine = engine_of(arguments[0]);
     if (!engine || !is_target(arguments[1]) || !read_number(arguments[2], &low) || !read_number(arguments[3], &high))
         return DECLINE;
     draw_uniform(engine, data_of(arguments[1]), size_of(arguments[1]), type_of(arguments[1]) == NPY_DOUBLE, low, high);
@@ -191,10 +191,10 @@ static PyObject *fill_uniform(PyObject *const *arguments, Py_ssize_t positional,
 }
 
 /* fill_normal(engine, target, mean, std) */
-static PyObject *fill_normal(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_normal(PyObject *const *arguments, const KernelEntry *entry)
 {
     double mean, std;
-    uint32_t *engine = positional == 4 && !keywords ? engine_of(arguments[0]) : NULL;
+    uint32_t *engine = engine_of(arguments[0]);
     if (!engine || !is_target(arguments[1]) || size_of(arguments[1]) < 16 || !read_number(arguments[2], &mean) ||
         !read_number(arguments[3], &std))
         return DECLINE;
@@ -213,10 +213,10 @@ static void put_normal(PyObject *target, ptrdiff_t i, double value, double mean,
 
 /* fill_normal_pairs(engine, target, kept, mean, std): numbers in pairs, beginning with the one that was kept back, if
  * any; returns the one that is left over, or None. */
-static PyObject *fill_normal_pairs(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_normal_pairs(PyObject *const *arguments, const KernelEntry *entry)
 {
     double kept = 0, mean, std;
-    uint32_t *engine = positional == 5 && !keywords ? engine_of(arguments[0]) : NULL, words[4];
+    uint32_t *engine = engine_of(arguments[0]), words[4];
     if (!engine || !is_target(arguments[1]) || !(is_none(arguments[2]) || read_number(arguments[2], &kept)) ||
         !read_number(arguments[3], &mean) || !read_number(arguments[4], &std))
         return DECLINE;
@@ -239,10 +239,10 @@ static PyObject *fill_normal_pairs(PyObject *const *arguments, Py_ssize_t positi
 }
 
 /* fill_exponential(engine, target, lambd) */
-static PyObject *fill_exponential(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_exponential(PyObject *const *arguments, const KernelEntry *entry)
 {
     double lambda;
-    uint32_t *engine = positional == 3 && !keywords ? engine_of(arguments[0]) : NULL, words[2 * NUMBERS];
+    uint32_t *engine = engine_of(arguments[0]), words[2 * NUMBERS];
     if (!engine || !is_target(arguments[1]) || !read_number(arguments[2], &lambda))
         return DECLINE;
     ptrdiff_t count = size_of(arguments[1]);
@@ -258,10 +258,10 @@ static PyObject *fill_exponential(PyObject *const *arguments, Py_ssize_t positio
 }
 
 /* fill_bernoulli(engine, target, p, success): `success` with probability p, else 0. */
-static PyObject *fill_bernoulli(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_bernoulli(PyObject *const *arguments, const KernelEntry *entry)
 {
     double p, success;
-    uint32_t *engine = positional == 4 && !keywords ? engine_of(arguments[0]) : NULL, words[2 * NUMBERS];
+    uint32_t *engine = engine_of(arguments[0]), words[2 * NUMBERS];
     if (!engine || !is_target(arguments[1]) || !read_number(arguments[2], &p) || !read_number(arguments[3], &success))
         return DECLINE;
     ptrdiff_t count = size_of(arguments[1]);
@@ -283,9 +283,9 @@ static int is_array_of(PyObject *object, int type)
 }
 
 /* fill_words(engine, target): words of 32 or of 64 bits. */
-static PyObject *fill_words(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_words(PyObject *const *arguments, const KernelEntry *entry)
 {
-    uint32_t *engine = positional == 2 && !keywords ? engine_of(arguments[0]) : NULL, words[2 * NUMBERS];
+    uint32_t *engine = engine_of(arguments[0]), words[2 * NUMBERS];
     if (!engine || !PyArray_CheckExact(arguments[1]))
         return DECLINE;
     ptrdiff_t count = size_of(arguments[1]);
@@ -306,10 +306,10 @@ static PyObject *fill_words(PyObject *const *arguments, Py_ssize_t positional, P
 }
 
 /* fill_integers(engine, target, first, width): int64 from `first` on, of a width below 2**28. */
-static PyObject *fill_integers(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_integers(PyObject *const *arguments, const KernelEntry *entry)
 {
     long first, width;
-    uint32_t *engine = positional == 4 && !keywords ? engine_of(arguments[0]) : NULL, words[SOME_WORDS];
+    uint32_t *engine = engine_of(arguments[0]), words[SOME_WORDS];
     if (!engine || !is_array_of(arguments[1], NPY_INT64) || !read_integer(arguments[2], -(1L << 30), 1L << 30, &first) ||
         !read_integer(arguments[3], 1, (1L << 28) - 1, &width))
         return DECLINE;
@@ -325,9 +325,9 @@ static PyObject *fill_integers(PyObject *const *arguments, Py_ssize_t positional
 }
 
 /* fill_permutation(engine, target): 0 to n - 1 in int64, each exchanged with one at or after it. */
-static PyObject *fill_permutation(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_permutation(PyObject *const *arguments, const KernelEntry *entry)
 {
-    uint32_t *engine = positional == 2 && !keywords ? engine_of(arguments[0]) : NULL, words[SOME_WORDS];
+    uint32_t *engine = engine_of(arguments[0]), words[SOME_WORDS];
     if (!engine || !is_array_of(arguments[1], NPY_INT64))
         return DECLINE;
     int64_t *to = data_of(arguments[1]);

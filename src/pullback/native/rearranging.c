@@ -1,13 +1,6 @@
 /* Row-major arrays of any dtype with their elements in other places: kernels of kernels/rearranging.py. */
 #include "gathers.h"
 
-static PyObject *new_of(PyObject *array, int ndim, const npy_intp *shape)
-{
-    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)array);
-    Py_INCREF(descr);
-    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
-}
-
 /* Rows of one item size, each taken from another row; the elements of a row in their order or the other way round. */
 typedef struct {
     const char *from;
@@ -46,11 +39,11 @@ MULTIVERSIONED static void flip_rows(void *context, ptrdiff_t begin, ptrdiff_t e
 }
 
 /* flip(input, dims) */
-static PyObject *flip(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *flip(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp dims[NPY_MAXDIMS];
     int count;
-    if (positional != 2 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
+    if (!is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
         (count = read_shape(arguments[1], dims)) < 0)
         return DECLINE;
     PyObject *input = arguments[0];
@@ -58,7 +51,7 @@ static PyObject *flip(PyObject *const *arguments, Py_ssize_t positional, PyObjec
     Flip loop = {.from = data_of(input), .ndim = last, .count = SHAPE(input)[last], .item = ITEM(input)};
     for (int d = 0; d < last; d++) {
         loop.shape[d] = SHAPE(input)[d];
-        loop.strides[d] = PyArray_STRIDE((PyArrayObject *)input, d);
+        loop.strides[d] = STRIDE(input, d);
     }
     for (int k = 0; k < count; k++) {
         if (dims[k] < 0 || dims[k] >= ndim || (dims[k] != last && loop.strides[dims[k]] < 0))
@@ -70,7 +63,7 @@ static PyObject *flip(PyObject *const *arguments, Py_ssize_t positional, PyObjec
             loop.strides[dims[k]] *= -1;
         }
     }
-    PyObject *result = new_of(input, ndim, SHAPE(input));
+    PyObject *result = new_of_type(input, ndim, SHAPE(input));
     if (result) {
         loop.to = data_of(result);
         run_items(size_of(input) / loop.count, loop.count, flip_rows, &loop);
@@ -96,10 +89,10 @@ static void roll_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
 }
 
 /* roll(input, shifts, dims) along one dimension, or of the flattened array where there are no dims. */
-static PyObject *roll(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *roll(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp shifts[NPY_MAXDIMS], dims[NPY_MAXDIMS];
-    if (positional != 3 || keywords || !is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
+    if (!is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
         read_shape(arguments[1], shifts) != 1)
         return DECLINE;
     PyObject *input = arguments[0];
@@ -108,7 +101,7 @@ static PyObject *roll(PyObject *const *arguments, Py_ssize_t positional, PyObjec
         return DECLINE;
     Layout layout = along ? layout_along(input, (int)dims[0]) : (Layout){1, size_of(input), 1};
     ptrdiff_t item = ITEM(input), moved = (shifts[0] % layout.count + layout.count) % layout.count;
-    PyObject *result = new_of(input, NDIM(input), SHAPE(input));
+    PyObject *result = new_of_type(input, NDIM(input), SHAPE(input));
     if (result) {
         Roll loop = {data_of(input), data_of(result), layout.count * layout.inner * item, moved * layout.inner * item};
         run_items(layout.outer, layout.count * layout.inner, roll_blocks, &loop);
@@ -120,7 +113,7 @@ typedef struct {
     const char *from;
     char *to;
     ptrdiff_t rows, columns, item, diagonal;
-    int upper;
+    int upper; /* the kind of the entry */
 } Triangle;
 
 static void keep_triangle(void *context, ptrdiff_t begin, ptrdiff_t end)
@@ -142,38 +135,26 @@ static void keep_triangle(void *context, ptrdiff_t begin, ptrdiff_t end)
     }
 }
 
-static PyObject *triangle(PyObject *const *slots, int upper)
+static PyObject *triangle(PyObject *const *slots, const KernelEntry *entry)
 {
-    long diagonal = 0;
+    long diagonal;
     PyObject *input = slots[0];
     if (!is_plain_memory(input) || NDIM(input) < 2 || !size_of(input) ||
-        (slots[1] && !read_integer(slots[1], -(1L << 40), 1L << 40, &diagonal)))
+        !read_integer(slots[1], -(1L << 40), 1L << 40, &diagonal))
         return DECLINE;
-    PyObject *result = new_of(input, NDIM(input), SHAPE(input));
+    PyObject *result = new_of_type(input, NDIM(input), SHAPE(input));
     if (result) {
         const npy_intp *sizes = SHAPE(input) + NDIM(input) - 2;
-        Triangle loop = {data_of(input), data_of(result), sizes[0], sizes[1], ITEM(input), diagonal, upper};
+        Triangle loop = {data_of(input), data_of(result), sizes[0], sizes[1], ITEM(input), diagonal, entry->kind};
         run_items(size_of(input) / sizes[1], sizes[1], keep_triangle, &loop);
     }
     return result;
 }
 
-static PyObject *tril(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "diagonal");
-    return triangle(slots, 0);
-}
-
-static PyObject *triu(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "diagonal");
-    return triangle(slots, 1);
-}
-
 const KernelEntry rearranging_kernels[] = {
     {"flip", flip},
     {"roll", roll},
-    {"tril", tril},
-    {"triu", triu},
+    {"tril", triangle},
+    {"triu", triangle, .kind = 1},
     {NULL},
 };

@@ -37,7 +37,7 @@ static void run_lstm(const Sizes *s, PyObject *const *arguments, char *const *re
     }
 }
 
-static PyObject *run_lstm_layer(PyObject *const *arguments)
+static PyObject *lstm_layer(PyObject *const *arguments, const KernelEntry *entry)
 {
     Sizes s;
     if (!read_weights(arguments, 2, 4, arguments[7], arguments[8], &s))
@@ -62,7 +62,7 @@ static PyObject *run_lstm_layer(PyObject *const *arguments)
         Py_END_ALLOW_THREADS
     }
     free(work);
-    return tuple_of(made, FORWARD_RESULTS);
+    return pack(FORWARD_RESULTS, made);
 }
 
 enum { TO_INPUT, TO_HIDDEN, TO_CELL, TO_WEIGHT_IH, TO_WEIGHT_HH, TO_BIAS_IH, TO_BIAS_HH, BACKWARD_RESULTS };
@@ -117,11 +117,11 @@ static PyObject *lstm_gradients(const Sizes *s, PyObject *const *grads, PyObject
         Py_END_ALLOW_THREADS
     }
     free(gate_grads);
-    return tuple_of(made, BACKWARD_RESULTS);
+    return pack(BACKWARD_RESULTS, made);
 }
 
 /* lstm_layer_back(grad_output, grad_hidden, grad_cell, input, ..., reverse, gates, hidden_before, cell_before) */
-static PyObject *run_lstm_layer_back(PyObject *const *arguments)
+static PyObject *lstm_layer_back(PyObject *const *arguments, const KernelEntry *entry)
 {
     Sizes s;
     PyObject *const *layer = arguments + 3, *const *saved = arguments + 12, *grads[3] = {NULL}, *result = NULL;
@@ -145,12 +145,9 @@ static PyObject *run_lstm_layer_back(PyObject *const *arguments)
     return result;
 }
 
-KERNEL(lstm_layer, 9, 0)
-KERNEL(lstm_layer_back, 15, 3)
-
 const KernelEntry recurrent_kernels[] = {
-    {"lstm_layer", lstm_layer},
-    {"lstm_layer_back", lstm_layer_back},
+    {"lstm_layer", lstm_layer, "r"},
+    {"lstm_layer_back", lstm_layer_back, "...r"},
     {NULL},
 };
 

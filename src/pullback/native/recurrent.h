@@ -118,23 +118,6 @@ INLINE int read_weights(PyObject *const *a, int states, ptrdiff_t gates, PyObjec
            is_absent_or_plain(weights[3], s->type, gates * s->size);
 }
 
-#define MOST_ARGUMENTS 16
-
-/* The kernel of `count` positional arguments that calls run_<name> with the input, which is argument `place`, row-major. */
-#define KERNEL(name, count, place)                                                                                     \
-    static PyObject *name(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)                       \
-    {                                                                                                                  \
-        PyObject *copy[MOST_ARGUMENTS], *result = NULL;                                                                \
-        if (positional != (count) || keywords || !is_real_array(arguments[place]))                                     \
-            return DECLINE;                                                                                            \
-        memcpy(copy, arguments, (count) * sizeof(PyObject *));                                                         \
-        copy[place] = row_major(arguments[place]); /* where batches come first, it is not */                           \
-        if (copy[place])                                                                                               \
-            result = run_##name(copy);                                                                                 \
-        Py_XDECREF(copy[place]);                                                                                       \
-        return result;                                                                                                 \
-    }
-
 /* A new array of two dimensions, or of three where `steps` is not 0. */
 INLINE PyObject *new_matrix(const Sizes *s, ptrdiff_t steps, ptrdiff_t rows, ptrdiff_t columns)
 {
@@ -147,28 +130,6 @@ INLINE PyObject *new_bias(const Sizes *s, PyObject *bias)
     npy_intp size = s->gates * s->size;
     return is_none(bias) ? Py_NewRef(Py_None) : new_array(1, &size, s->type);
 }
-
-INLINE int all_made(PyObject *const *arrays, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!arrays[i])
-            return 0;
-    return 1;
-}
-
-/* The arrays (each given up) as a tuple; NULL where one is missing. */
-INLINE PyObject *tuple_of(PyObject **arrays, int count)
-{
-    PyObject *tuple = all_made(arrays, count) ? PyTuple_New(count) : NULL;
-    for (int i = 0; i < count; i++)
-        if (tuple)
-            PyTuple_SET_ITEM(tuple, i, arrays[i]);
-        else
-            Py_XDECREF(arrays[i]);
-    return tuple;
-}
-
-INLINE void *data_or_nothing(PyObject *array) { return array == Py_None ? NULL : data_of(array); }
 
 /* The gradients of a layer's output and final states in row-major arrays of its own (each to be given up); 0 to decline or
  * where memory runs out. The gradient of a sum is one number that is seen everywhere: such gradients are written out. */

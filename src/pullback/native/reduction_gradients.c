@@ -23,82 +23,62 @@ static ptrdiff_t items_of(Layout layout)
 }
 
 /* Run a loop over the results; NULL with an exception where memory runs out. `grad` may have any strides, or be NULL. */
-static PyObject *run_gradient(Gradient *loop, PyObject *grad, PyObject *input, BlockFunction of_float,
-                              BlockFunction of_double)
+static PyObject *run_gradient(Gradient *loop, PyObject *grad, PyObject *input, BlockFunction body)
 {
     PyObject *plain = grad ? row_major(grad) : NULL, *result = grad && !plain ? NULL : new_like(input);
-    if (!result) {
-        Py_XDECREF(plain);
-        return NULL;
+    if (result) {
+        loop->grad = plain ? data_of(plain) : NULL;
+        loop->input = data_of(input);
+        loop->output = data_of(result);
+        Layout layout = loop->layout;
+        run_items(items_of(layout), 2 * layout.count * (layout.inner < TILE ? layout.inner : TILE), body, loop);
     }
-    loop->grad = plain ? data_of(plain) : NULL;
-    loop->input = data_of(input);
-    loop->output = data_of(result);
-    Layout layout = loop->layout;
-    run_items(items_of(layout), 2 * layout.count * (layout.inner < TILE ? layout.inner : TILE),
-              type_of(input) == NPY_FLOAT ? of_float : of_double, loop);
     Py_XDECREF(plain);
     return result;
 }
 
-/* Whether an array holds one number for each result of the reduction, in their order. */
-static int is_result(PyObject *array, PyObject *input, Layout layout)
+/* The layout of a reduction of `dims`; 0 unless `grad` has one number for each result. */
+static int read_reduction(PyObject *grad, PyObject *input, PyObject *dims, Layout *layout)
 {
-    return is_real_array_of(array, type_of(input)) && size_of(array) == layout.outer * layout.inner;
+    uint64_t reduced;
+    return NDIM(input) && read_dims(dims, NDIM(input), &reduced) && find_layout(input, reduced, layout) &&
+           is_real_array_of(grad, type_of(input)) && size_of(grad) == layout->outer * layout->inner;
 }
 
 /* extremum_grad(grad, input, extreme, dim, keepdim) */
-static PyObject *extremum_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *extremum_grad(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "grad", "input", "extreme", "dim", "keepdim");
-    uint64_t reduced;
-    Gradient loop = {.factor = 1};
-    PyObject *input = slots[1];
-    if (!input || !is_plain(input) || !size_of(input) || !PyArray_NDIM((PyArrayObject *)input) ||
-        !read_dims(slots[3], PyArray_NDIM((PyArrayObject *)input), &reduced) || !find_layout(input, reduced, &loop.layout) ||
-        !is_result(slots[0], input, loop.layout) || !is_result(slots[2], input, loop.layout) ||
-        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)slots[2]))
+    Gradient loop = {.factor = 1, .extreme = data_of(slots[2])};
+    if (!read_reduction(slots[0], slots[1], slots[3], &loop.layout) ||
+        size_of(slots[2]) != loop.layout.outer * loop.layout.inner)
         return DECLINE;
-    loop.extreme = data_of(slots[2]);
-    return run_gradient(&loop, slots[0], input, share_among_extrema_float, share_among_extrema_double);
+    return run_gradient(&loop, slots[0], slots[1], LOOP_FOR(entry, slots[1]));
 }
 
 /* var_grad(grad, input, dim, correction, keepdim) */
-static PyObject *var_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *var_grad(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "grad", "input", "dim", "correction", "keepdim");
-    uint64_t reduced;
-    double correction;
     Gradient loop = {.unfit = 0};
-    PyObject *input = slots[1];
-    if (!input || !is_plain(input) || !size_of(input) || !PyArray_NDIM((PyArrayObject *)input) || !slots[3] ||
-        !read_dims(slots[2], PyArray_NDIM((PyArrayObject *)input), &reduced) || !find_layout(input, reduced, &loop.layout) ||
-        !is_result(slots[0], input, loop.layout) || !read_number(slots[3], &correction))
+    if (!read_reduction(slots[0], slots[1], slots[2], &loop.layout))
         return DECLINE;
-    double freedom = (double)loop.layout.count - correction;
+    double freedom = (double)loop.layout.count - number_of(slots[3]);
     loop.factor = freedom == 0 ? (double)NAN : 2 / freedom;
-    return run_gradient(&loop, slots[0], input, spread_deviations_float, spread_deviations_double);
+    return run_gradient(&loop, slots[0], slots[1], LOOP_FOR(entry, slots[1]));
 }
 
 /* product_of_others(input, dim), where no product is zero or not finite. */
-static PyObject *product_of_others(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *product_of_others(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim");
-    long dim;
-    PyObject *input = slots[0];
-    if (!input || !is_plain(input) || !size_of(input) ||
-        !read_integer(slots[1], 0, PyArray_NDIM((PyArrayObject *)input) - 1, &dim))
-        return DECLINE;
-    Gradient loop = {.layout = layout_along(input, (int)dim)};
-    PyObject *result = run_gradient(&loop, NULL, input, divide_products_float, divide_products_double);
+    Gradient loop = {.layout = layout_along(slots[0], dim_of(slots[1]))};
+    PyObject *result = run_gradient(&loop, NULL, slots[0], LOOP_FOR(entry, slots[0]));
     if (result && loop.unfit)
         Py_CLEAR(result);
     return result;
 }
 
 const KernelEntry reduction_gradient_kernels[] = {
-    {"extremum_grad", extremum_grad},
-    {"var_grad", var_grad},
-    {"product_of_others", product_of_others},
+    {"extremum_grad", extremum_grad, ".pp", LOOP_PAIR(share_among_extrema)},
+    {"var_grad", var_grad, ".p.n", LOOP_PAIR(spread_deviations)},
+    {"product_of_others", product_of_others, "pd", LOOP_PAIR(divide_products)},
     {NULL},
 };

@@ -71,9 +71,9 @@ static double poisson(uint32_t *engine, double rate)
 }
 
 /* fill_poisson(engine, rates, samples) */
-static PyObject *fill_poisson(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_poisson(PyObject *const *arguments, const KernelEntry *entry)
 {
-    uint32_t *engine = positional == 3 && !keywords ? engine_of(arguments[0]) : NULL;
+    uint32_t *engine = engine_of(arguments[0]);
     if (!engine || !PyArray_CheckExact(arguments[1]))
         return DECLINE;
     npy_intp count = PyArray_SIZE((PyArrayObject *)arguments[1]);
@@ -129,9 +129,9 @@ static double gamma_sample(Normals *from, double alpha, double exponent, double 
 }
 
 /* fill_gamma(engine, alpha, exponent, d, samples, kept): returns the normal number that is left over, or None. */
-static PyObject *fill_gamma(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_gamma(PyObject *const *arguments, const KernelEntry *entry)
 {
-    Normals from = {positional == 6 && !keywords ? engine_of(arguments[0]) : NULL, 0, 0};
+    Normals from = {engine_of(arguments[0]), 0, 0};
     if (!from.engine || !PyArray_CheckExact(arguments[1]))
         return DECLINE;
     npy_intp count = PyArray_SIZE((PyArrayObject *)arguments[1]);
@@ -226,9 +226,9 @@ DEFINE_BINOMIAL(binomial_single, float, log1pf, sqrtf, floorf)
 DEFINE_BINOMIAL(binomial_double, double, log1p, sqrt, floor)
 
 /* fill_binomial(engine, counts, probs, samples) */
-static PyObject *fill_binomial(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *fill_binomial(PyObject *const *arguments, const KernelEntry *entry)
 {
-    uint32_t *engine = positional == 4 && !keywords ? engine_of(arguments[0]) : NULL;
+    uint32_t *engine = engine_of(arguments[0]);
     if (!engine || !is_plain(arguments[1]))
         return DECLINE;
     int type = type_of(arguments[1]);

@@ -23,7 +23,7 @@ typedef struct {
 
 static int is_table(PyObject *object, int type)
 {
-    return PyArray_CheckExact(object) && type_of(object) == type && PyArray_NDIM((PyArrayObject *)object) == 2 &&
+    return PyArray_CheckExact(object) && type_of(object) == type && NDIM(object) == 2 &&
            PyArray_ISCARRAY_RO((PyArrayObject *)object);
 }
 
@@ -70,8 +70,8 @@ static int read_map(PyObject *array, PyObject *taps, long axis, Map *map)
     Layout layout = layout_along(array, (int)axis);
     map->inputs = layout.count;
     map->inner = layout.inner;
-    map->outputs = PyArray_DIM((PyArrayObject *)positions, 0);
-    map->taps = PyArray_DIM((PyArrayObject *)positions, 1);
+    map->outputs = DIM(positions, 0);
+    map->taps = DIM(positions, 1);
     map->positions = data_of(positions);
     for (ptrdiff_t i = 0; i < map->outputs * map->taps; i++)
         if (map->positions[i] < 0 || map->positions[i] >= map->inputs)
@@ -79,33 +79,26 @@ static int read_map(PyObject *array, PyObject *taps, long axis, Map *map)
     return map->inputs < INT32_MAX && !(map->taps == 1 && is_identity(map));
 }
 
-static PyObject *_apply_along(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+/* (array, taps, axis) */
+static PyObject *_apply_along(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "array", "taps", "axis");
-    long axis;
+    int axis = dim_of(slots[2]), ndim = NDIM(slots[0]), type = type_of(slots[0]);
     Map map;
-    if (!is_real_array(slots[0]) || !size_of(slots[0]) ||
-        !read_integer(slots[2], 0, PyArray_NDIM((PyArrayObject *)slots[0]) - 1, &axis) ||
-        !read_map(slots[0], slots[1], axis, &map))
+    if (!read_map(slots[0], slots[1], axis, &map))
         return DECLINE;
     npy_intp shape[NPY_MAXDIMS];
-    int ndim = PyArray_NDIM((PyArrayObject *)slots[0]), type = type_of(slots[0]);
     for (int d = 0; d < ndim; d++)
-        shape[d] = d == axis ? map.outputs : PyArray_DIM((PyArrayObject *)slots[0], d);
-    PyObject *weights = PyTuple_GET_ITEM(slots[1], 1), *plain = row_major(slots[0]);
-    PyObject *result = plain ? new_array(ndim, shape, type) : NULL;
+        shape[d] = d == axis ? map.outputs : DIM(slots[0], d);
+    PyObject *weights = PyTuple_GET_ITEM(slots[1], 1);
     size_t table = (size_t)(map.outputs * (map.taps > FEW_TAPS ? map.taps : FEW_TAPS));
     char *room = PyMem_RawMalloc(table * (2 * sizeof(double) + sizeof(int32_t)) + (size_t)map.outputs * sizeof(ptrdiff_t));
-    if (!room) {
-        Py_CLEAR(result);
-        PyErr_NoMemory();
-    }
+    PyObject *result = room ? new_array(ndim, shape, type) : PyErr_NoMemory();
     if (result) {
         map.weights = room;
         map.by_tap = room + table * sizeof(double);
         map.counts = (ptrdiff_t *)(room + 2 * table * sizeof(double));
         map.places = (int32_t *)(map.counts + map.outputs);
-        map.input = data_of(plain);
+        map.input = data_of(slots[0]);
         map.output = data_of(result);
         weights = weights == Py_None ? NULL : weights;
         count_taps(&map, weights);
@@ -114,11 +107,10 @@ static PyObject *_apply_along(PyObject *const *arguments, Py_ssize_t positional,
         run_items(items, map.most * (map.inner == 1 ? map.outputs : map.inner), FOR_TYPE(type, map_blocks), &map);
     }
     PyMem_RawFree(room);
-    Py_XDECREF(plain);
     return result;
 }
 
 const KernelEntry resampling_kernels[] = {
-    {"_apply_along", _apply_along},
+    {"_apply_along", _apply_along, "r.d"},
     {NULL},
 };

@@ -12,34 +12,6 @@ typedef struct {
 /* Elements of work below which a thread does not pay. */
 #define THREAD_WORK 32768
 
-/* Place the arguments of a call in the order of `words`; `names` keeps them interned from the first call on. */
-INLINE int place(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, const char *const *words,
-                 PyObject **names, Py_ssize_t count, PyObject **slots)
-{
-    if (!keywords) {
-        if (positional > count)
-            return 0;
-        for (Py_ssize_t i = 0; i < count; i++)
-            slots[i] = i < positional ? arguments[i] : NULL;
-        return 1;
-    }
-    for (Py_ssize_t i = count; i-- && !names[i];)
-        if (!(names[i] = PyUnicode_InternFromString(words[i]))) {
-            PyErr_Clear();
-            return 0;
-        }
-    return place_arguments(arguments, positional, keywords, names, count, slots);
-}
-
-/* Declare `slots` and fill them from the arguments of the kernel that this stands in, or decline. */
-#define PLACE(slots, ...)                                                                                              \
-    static const char *const words_of_##slots[] = {__VA_ARGS__};                                                       \
-    enum { count_of_##slots = sizeof words_of_##slots / sizeof *words_of_##slots };                                    \
-    static PyObject *names_of_##slots[count_of_##slots];                                                               \
-    PyObject *slots[count_of_##slots];                                                                                 \
-    if (UNLIKELY(!place(arguments, positional, keywords, words_of_##slots, names_of_##slots, count_of_##slots, slots))) \
-        return DECLINE
-
 /* What is not given is None here, as the defaults of optional arguments are. */
 INLINE int is_none(PyObject *object) { return !object || object == Py_None; }
 
@@ -49,6 +21,16 @@ INLINE int read_flag(PyObject *object, int fallback, int *value)
     *value = object ? object == Py_True : fallback;
     return !object || object == Py_True || object == Py_False;
 }
+
+/* What call_prepared has looked at: a number, a dimension. */
+INLINE double number_of(PyObject *object)
+{
+    double value = 0;
+    read_number(object, &value);
+    return value;
+}
+
+INLINE int dim_of(PyObject *object) { return (int)PyLong_AsLong(object); }
 
 /* A small whole number in [least, most]. */
 INLINE int read_integer(PyObject *object, long least, long most, long *value)
@@ -83,6 +65,37 @@ INLINE PyObject *row_major(PyObject *array)
 INLINE void *data_of(PyObject *array) { return PyArray_DATA((PyArrayObject *)array); }
 
 INLINE ptrdiff_t size_of(PyObject *array) { return PyArray_SIZE((PyArrayObject *)array); }
+
+/* A new 0-dim array of one number. */
+INLINE PyObject *store_number(double value, int type)
+{
+    PyObject *result = new_array(0, NULL, type);
+    if (result && type == NPY_FLOAT)
+        *(float *)data_of(result) = (float)value;
+    else if (result)
+        *(double *)data_of(result) = value;
+    return result;
+}
+
+INLINE int all_made(PyObject *const *arrays, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!arrays[i])
+            return 0;
+    return 1;
+}
+
+/* The results (each given up) as a tuple; NULL, and none of them, where one is missing. */
+INLINE PyObject *pack(int count, PyObject **results)
+{
+    PyObject *packed = all_made(results, count) ? PyTuple_New(count) : NULL;
+    for (int i = 0; i < count; i++)
+        if (packed)
+            PyTuple_SET_ITEM(packed, i, results[i]);
+        else
+            Py_XDECREF(results[i]);
+    return packed;
+}
 
 /* The layout of a loop along the dimension `dim`. */
 INLINE Layout layout_along(PyObject *array, int dim)

@@ -18,37 +18,26 @@ typedef struct {
 #include "for_each_real.h"
 
 /* topk(input, k, dim, largest, sorted) along the last dimension; a NaN is larger than every number. */
-static PyObject *topk(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *topk(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "k", "dim", "largest", "sorted");
     PyObject *input = slots[0];
-    long kept, dim;
-    int largest;
-    if (!input || !is_plain(input) || !size_of(input) || !PyArray_NDIM((PyArrayObject *)input) || !slots[2] ||
-        !read_flag(slots[3], 1, &largest))
-        return DECLINE;
-    int last = PyArray_NDIM((PyArrayObject *)input) - 1;
-    if (!read_integer(slots[2], last, last, &dim) ||
-        !read_integer(slots[1], 1, PyArray_DIM((PyArrayObject *)input, last), &kept) || kept > MOST)
+    long kept;
+    int last = NDIM(input) - 1, type = type_of(input);
+    if (dim_of(slots[2]) != last || !read_integer(slots[1], 1, DIM(input, last), &kept) || kept > MOST)
         return DECLINE;
     npy_intp shape[NPY_MAXDIMS];
-    memcpy(shape, PyArray_DIMS((PyArrayObject *)input), sizeof(npy_intp) * (size_t)last);
+    memcpy(shape, SHAPE(input), sizeof(npy_intp) * (size_t)last);
     shape[last] = kept;
-    PyObject *values = new_array(last + 1, shape, type_of(input)), *places = new_array(last + 1, shape, NPY_INT64);
-    PyObject *result = NULL;
-    if (values && places) {
-        Selection loop = {layout_along(input, last), kept, data_of(input), data_of(values), data_of(places)};
-        int type = type_of(input);
+    PyObject *results[2] = {new_array(last + 1, shape, type), new_array(last + 1, shape, NPY_INT64)};
+    if (all_made(results, 2)) {
+        Selection loop = {layout_along(input, last), kept, data_of(input), data_of(results[0]), data_of(results[1])};
         run_items(loop.layout.outer, 2 * loop.layout.count,
-                  largest ? FOR_TYPE(type, select_largest) : FOR_TYPE(type, select_smallest), &loop);
-        result = PyTuple_Pack(2, values, places);
+                  slots[3] == Py_True ? FOR_TYPE(type, select_largest) : FOR_TYPE(type, select_smallest), &loop);
     }
-    Py_XDECREF(values);
-    Py_XDECREF(places);
-    return result;
+    return pack(2, results);
 }
 
 const KernelEntry selection_kernels[] = {
-    {"topk", topk},
+    {"topk", topk, "p.df"},
     {NULL},
 };

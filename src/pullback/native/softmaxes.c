@@ -63,12 +63,12 @@ static void softmax_half_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
 static PyObject *map_halves(SoftmaxOperation operation, PyObject *first, PyObject *second, PyObject *dim)
 {
     FloatKind kind = half_kind(first);
-    int ndim = kind ? PyArray_NDIM((PyArrayObject *)first) : 0;
+    int ndim = kind ? NDIM(first) : 0;
     long along;
     if (!ndim || !size_of(first) || !read_integer(dim, ndim - 1, ndim - 1, &along) ||
         (second && (half_kind(second) != kind || !same_shape(first, second))))
         return DECLINE;
-    PyObject *result = new_of_type(first, operation == LOGSUMEXP ? ndim - 1 : ndim, PyArray_DIMS((PyArrayObject *)first));
+    PyObject *result = new_of_type(first, operation == LOGSUMEXP ? ndim - 1 : ndim, SHAPE(first));
     if (!result)
         return NULL;
     Layout layout = layout_along(first, ndim - 1);
@@ -80,86 +80,42 @@ static PyObject *map_halves(SoftmaxOperation operation, PyObject *first, PyObjec
     return PyErr_NoMemory();
 }
 
-static PyObject *map_input(SoftmaxOperation operation, PyObject *input, PyObject *dim)
+/* (input, dim), or of gradients (grad, result, dim) */
+static PyObject *map_reals(PyObject *const *slots, const KernelEntry *entry)
 {
-    long along;
-    if (half_kind(input))
-        return map_halves(operation, input, NULL, dim);
-    if (!is_real_array(input) || !size_of(input) ||
-        !read_integer(dim, 0, PyArray_NDIM((PyArrayObject *)input) - 1, &along))
-        return DECLINE;
-    PyObject *plain = row_major(input);
-    PyObject *result = plain ? new_like(plain) : NULL;
+    int is_grad = entry->kind >= SOFTMAX_GRAD;
+    PyObject *values = slots[is_grad], *result = new_like(values);
     if (result) {
-        SoftmaxLoop loop = {operation, layout_along(plain, (int)along), data_of(plain), NULL, data_of(result)};
-        run_softmax(&loop, type_of(plain));
+        SoftmaxLoop loop = {(SoftmaxOperation)entry->kind, layout_along(values, dim_of(slots[1 + is_grad])), data_of(slots[0]),
+                            is_grad ? data_of(values) : NULL, data_of(result)};
+        run_softmax(&loop, type_of(values));
     }
-    Py_XDECREF(plain);
     return result;
 }
 
-static PyObject *softmax(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *map_any(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim");
-    return map_input(SOFTMAX, slots[0], slots[1]);
-}
-
-static PyObject *log_softmax(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "input", "dim");
-    return map_input(LOG_SOFTMAX, slots[0], slots[1]);
-}
-
-static PyObject *map_gradient(SoftmaxOperation operation, PyObject *grad, PyObject *values, PyObject *dim)
-{
-    long along;
-    if (half_kind(values))
-        return map_halves(operation, grad, values, dim);
-    if (!is_real_array(values) || !is_real_array_of(grad, type_of(values)) || !same_shape(grad, values) ||
-        !size_of(values) || !read_integer(dim, 0, PyArray_NDIM((PyArrayObject *)values) - 1, &along))
-        return DECLINE;
-    PyObject *first = row_major(grad), *second = row_major(values);
-    PyObject *result = first && second ? new_like(second) : NULL;
-    if (result) {
-        Layout layout = layout_along(second, (int)along);
-        SoftmaxLoop loop = {operation, layout, data_of(first), data_of(second), data_of(result)};
-        run_softmax(&loop, type_of(second));
-    }
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return result;
-}
-
-static PyObject *softmax_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "grad", "result", "dim");
-    return map_gradient(SOFTMAX_GRAD, slots[0], slots[1], slots[2]);
-}
-
-static PyObject *log_softmax_grad(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    PLACE(slots, "grad", "result", "dim");
-    return map_gradient(LOG_SOFTMAX_GRAD, slots[0], slots[1], slots[2]);
+    int is_grad = entry->kind >= SOFTMAX_GRAD;
+    if (half_kind(slots[is_grad]))
+        return map_halves((SoftmaxOperation)entry->kind, slots[0], is_grad ? slots[1] : NULL, slots[1 + is_grad]);
+    KernelEntry of_reals = {entry->name, map_reals, is_grad ? "rRd" : "rd", entry->kind};
+    return call_prepared(&of_reals, slots, 2 + is_grad);
 }
 
 /* Over the last dimension of a row-major array; other dimensions are the reference's. */
-static PyObject *logsumexp(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *logsumexp(PyObject *const *slots, const KernelEntry *entry)
 {
-    PLACE(slots, "input", "dim", "keepdim");
     PyObject *input = slots[0];
-    int keepdim;
+    int ndim = NDIM(input);
     long along;
-    if (!input || !is_plain(input) || !size_of(input) || !slots[1] || !PyTuple_CheckExact(slots[1]) ||
-        PyTuple_GET_SIZE(slots[1]) != 1 || !read_flag(slots[2], 0, &keepdim))
-        return DECLINE;
-    int ndim = PyArray_NDIM((PyArrayObject *)input);
-    if (!read_integer(PyTuple_GET_ITEM(slots[1], 0), ndim - 1, ndim - 1, &along) || !ndim)
+    if (!ndim || !PyTuple_CheckExact(slots[1]) || PyTuple_GET_SIZE(slots[1]) != 1 ||
+        !read_integer(PyTuple_GET_ITEM(slots[1], 0), ndim - 1, ndim - 1, &along))
         return DECLINE;
     npy_intp shape[NPY_MAXDIMS];
     for (int i = 0; i < ndim - 1; i++)
-        shape[i] = PyArray_DIM((PyArrayObject *)input, i);
+        shape[i] = DIM(input, i);
     shape[ndim - 1] = 1;
-    PyObject *result = new_array(keepdim ? ndim : ndim - 1, shape, type_of(input));
+    PyObject *result = new_array(slots[2] == Py_True ? ndim : ndim - 1, shape, type_of(input));
     if (result) {
         SoftmaxLoop loop = {LOGSUMEXP, layout_along(input, ndim - 1), data_of(input), NULL, data_of(result)};
         run_softmax(&loop, type_of(input));
@@ -168,10 +124,10 @@ static PyObject *logsumexp(PyObject *const *arguments, Py_ssize_t positional, Py
 }
 
 const KernelEntry softmaxes_kernels[] = {
-    {"softmax", softmax},
-    {"softmax_grad", softmax_grad},
-    {"log_softmax", log_softmax},
-    {"log_softmax_grad", log_softmax_grad},
-    {"logsumexp", logsumexp},
+    {"softmax", map_any, .kind = SOFTMAX},
+    {"softmax_grad", map_any, .kind = SOFTMAX_GRAD},
+    {"log_softmax", map_any, .kind = LOG_SOFTMAX},
+    {"log_softmax_grad", map_any, .kind = LOG_SOFTMAX_GRAD},
+    {"logsumexp", logsumexp, "p.f"},
     {NULL},
 };

@@ -3,9 +3,6 @@
  */
 #include "views.h"
 
-#define SHAPE(array) PyArray_DIMS((PyArrayObject *)(array))
-#define STRIDES(array) PyArray_STRIDES((PyArrayObject *)(array))
-#define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
 #define LONGEST_STEP ((npy_intp)1 << 30) /* longer ones, of which at most one element is taken, could overflow a stride */
 
 static int is_viewable(PyObject *array) { return PyArray_CheckExact(array) && PyArray_SIZE((PyArrayObject *)array) > 0; }
@@ -20,10 +17,10 @@ static PyObject *permuted(PyObject *input, const int *dims)
     return new_view(input, NDIM(input), shape, strides, 0);
 }
 
-static PyObject *transpose(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *transpose(PyObject *const *arguments, const KernelEntry *entry)
 {
     int first, second, dims[NPY_MAXDIMS];
-    if (positional != 3 || keywords || !is_viewable(arguments[0]) ||
+    if (!is_viewable(arguments[0]) ||
         !read_dim(arguments[1], NDIM(arguments[0]), &first) || !read_dim(arguments[2], NDIM(arguments[0]), &second))
         return DECLINE;
     for (int i = 0; i < NDIM(arguments[0]); i++)
@@ -31,20 +28,19 @@ static PyObject *transpose(PyObject *const *arguments, Py_ssize_t positional, Py
     return permuted(arguments[0], dims);
 }
 
-static PyObject *t(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *t(PyObject *const *arguments, const KernelEntry *entry)
 {
     static const int exchanged[] = {1, 0};
-    if (positional != 1 || keywords || !is_viewable(arguments[0]) || NDIM(arguments[0]) != 2)
+    if (!is_viewable(arguments[0]) || NDIM(arguments[0]) != 2)
         return DECLINE;
     return permuted(arguments[0], exchanged);
 }
 
-static PyObject *permute(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *permute(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp wanted[NPY_MAXDIMS];
     int dims[NPY_MAXDIMS], is_taken[NPY_MAXDIMS] = {0};
-    if (positional != 2 || keywords || !is_viewable(arguments[0]) || !NDIM(arguments[0]) ||
-        read_shape(arguments[1], wanted) != NDIM(arguments[0]))
+    if (!is_viewable(arguments[0]) || !NDIM(arguments[0]) || read_shape(arguments[1], wanted) != NDIM(arguments[0]))
         return DECLINE;
     for (int i = 0; i < NDIM(arguments[0]); i++) {
         if (wanted[i] < 0 || wanted[i] >= NDIM(arguments[0]) || is_taken[wanted[i]]++)
@@ -54,11 +50,11 @@ static PyObject *permute(PyObject *const *arguments, Py_ssize_t positional, PyOb
     return permuted(arguments[0], dims);
 }
 
-static PyObject *select_position(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *select_position(PyObject *const *arguments, const KernelEntry *entry)
 {
     int dim;
     npy_intp index, shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    if (positional != 3 || keywords || !is_viewable(arguments[0]) ||
+    if (!is_viewable(arguments[0]) ||
         !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !read_size(arguments[2], &index))
         return DECLINE;
     PyObject *input = arguments[0];
@@ -72,11 +68,11 @@ static PyObject *select_position(PyObject *const *arguments, Py_ssize_t position
     return new_view(input, NDIM(input) - 1, shape, strides, (index < 0 ? index + size : index) * STRIDES(input)[dim]);
 }
 
-static PyObject *slice_view(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *slice_view(PyObject *const *arguments, const KernelEntry *entry)
 {
     int dim;
     npy_intp start, end, step, shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    if (positional != 5 || keywords || !is_viewable(arguments[0]) ||
+    if (!is_viewable(arguments[0]) ||
         !read_dim(arguments[1], NDIM(arguments[0]), &dim) || !read_size(arguments[2], &start) ||
         !read_size(arguments[3], &end) || !read_size(arguments[4], &step) || step <= 0 || step > LONGEST_STEP)
         return DECLINE;
@@ -91,10 +87,10 @@ static PyObject *slice_view(PyObject *const *arguments, Py_ssize_t positional, P
     return new_view(input, NDIM(input), shape, strides, start * STRIDES(input)[dim]);
 }
 
-static PyObject *unsqueeze(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *unsqueeze(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp wanted, shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    if (positional != 2 || keywords || !is_viewable(arguments[0]) || !read_size(arguments[1], &wanted))
+    if (!is_viewable(arguments[0]) || !read_size(arguments[1], &wanted))
         return DECLINE;
     PyObject *input = arguments[0];
     int ndim = NDIM(input);
@@ -105,15 +101,15 @@ static PyObject *unsqueeze(PyObject *const *arguments, Py_ssize_t positional, Py
         shape[i] = i == dim ? 1 : SHAPE(input)[i < dim ? i : i - 1];
         strides[i] = i != dim ? STRIDES(input)[i < dim ? i : i - 1]
                      : dim < ndim ? SHAPE(input)[dim] * STRIDES(input)[dim]
-                                  : PyArray_ITEMSIZE((PyArrayObject *)input);
+                                  : ITEM(input);
     }
     return new_view(input, ndim + 1, shape, strides, 0);
 }
 
-static PyObject *expand(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *expand(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp size[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    if (positional != 2 || keywords || !is_viewable(arguments[0]))
+    if (!is_viewable(arguments[0]))
         return DECLINE;
     PyObject *input = arguments[0];
     int ndim = read_shape(arguments[1], size), lead = ndim - NDIM(input);
@@ -122,7 +118,7 @@ static PyObject *expand(PyObject *const *arguments, Py_ssize_t positional, PyObj
     for (int i = ndim - 1; i >= 0; i--) {
         npy_intp have = i >= lead ? SHAPE(input)[i - lead] : 1;
         npy_intp stride = i >= lead       ? STRIDES(input)[i - lead]
-                          : i + 1 == ndim ? PyArray_ITEMSIZE((PyArrayObject *)input)
+                          : i + 1 == ndim ? ITEM(input)
                                           : size[i + 1] * strides[i + 1];
         if (size[i] == -1 && i >= lead)
             size[i] = have;
@@ -134,13 +130,12 @@ static PyObject *expand(PyObject *const *arguments, Py_ssize_t positional, PyObj
 }
 
 /* The same row-major elements in another shape, in which one size may be -1. */
-static PyObject *reshape(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *reshape(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], known = 1;
-    if (positional != 2 || keywords || !is_viewable(arguments[0]) ||
-        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]))
+    if (!is_viewable(arguments[0]) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]))
         return DECLINE;
-    npy_intp count = PyArray_SIZE((PyArrayObject *)arguments[0]), stride = PyArray_ITEMSIZE((PyArrayObject *)arguments[0]);
+    npy_intp count = PyArray_SIZE((PyArrayObject *)arguments[0]), stride = ITEM(arguments[0]);
     int ndim = read_shape(arguments[1], shape), unknown = -1;
     for (int i = 0; i < ndim; i++) {
         if (shape[i] == -1 && unknown < 0)

@@ -31,9 +31,9 @@ INLINE int read_sizes(PyObject *object, int dims, ptrdiff_t least, ptrdiff_t oth
 
 INLINE void copy_sizes(PyObject *array, ptrdiff_t *sizes)
 {
-    int dims = PyArray_NDIM((PyArrayObject *)array) - 2;
+    int dims = NDIM(array) - 2;
     for (int d = 0; d < WINDOW_DIMS; d++)
-        sizes[d] = d < WINDOW_DIMS - dims ? 1 : PyArray_DIM((PyArrayObject *)array, 2 + d - (WINDOW_DIMS - dims));
+        sizes[d] = d < WINDOW_DIMS - dims ? 1 : DIM(array, 2 + d - (WINDOW_DIMS - dims));
 }
 
 /* A float32 or float64 array of the type that is not empty, in any layout. */
