@@ -10,10 +10,17 @@ the graph is always recorded on whole batches, below every level, and a physical
 level. At the bottom the outermost level has the first dimension, the next one the second, and so on.
 A tangent may be batched where its primal is not, as those of `jacfwd` are: the primal is then computed once for all. Where
 it meets a tensor of the level, it is expanded first (see `has_batched_tangent`).
+
+# Note [Uniform batches]
+A transform inside of vmap gives each example a place of its own in the graph, also where the input is the same for all of
+them: `jacfwd(grad(f))` runs `f` on such a batch. PyTorch does not batch it, so `f` may branch on its values. `_uniform` says
+that all examples are equal because they were made so; results of operations on uniform batches alone are uniform too
+(`apply_rule` says so), and their values can be read. A level that draws other numbers for every example has none.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,7 +38,11 @@ _CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet: "
     "every example of the batch would take a branch of its own. Use where() on both results instead."
 )
-
+_READ_INSIDE = (
+    "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some "
+    "data-dependent control flow, inside of a function that is differentiated: every example of the batch has a value, and "
+    "would take a branch, of its own. Compute with tensor operations, and use where() on both results instead of a branch."
+)
 
 NO_STORAGE = (
     "Cannot access data pointer of Tensor that doesn't have storage: a tensor under vmap stands for all examples, whose "
@@ -90,6 +101,8 @@ class BatchedTensor(Tensor):
     _value: Any = _Batch()
     _dim: int = 0
     _level: VmapLevel
+    _uniform: bool = False
+    """Whether all examples are the same by the way they were made. See Note [Uniform batches]."""
 
     _requires_grad = _state("_requires_grad")
     _edge = _state("_edge")
@@ -104,7 +117,19 @@ class BatchedTensor(Tensor):
         return self._value._bottom
 
     def _at_bottom(self, function: Callable[[Tensor], Tensor]) -> Tensor:
-        return batched_at(self._value._at_bottom(function), self._dim, self._level)
+        return self._like(batched_at(self._value._at_bottom(function), self._dim, self._level))
+
+    def _like(self, alias: BatchedTensor) -> BatchedTensor:
+        """An alias, which is uniform where this tensor is."""
+        if self._uniform:
+            alias._uniform = True
+        return alias
+
+    def _only_value(self, refusal: str) -> Any:
+        """What all examples are, without history, where they are the same."""
+        if not self._uniform or not self._level.has_uniform:
+            raise RuntimeError(_READ_INSIDE if refusal != NO_STORAGE and switches.transforms > self._level.depth else refusal)
+        return self._value.detach().select(self._dim, 0)
 
     def _gradient_edge(self) -> Any:
         return self._value._gradient_edge()
@@ -127,10 +152,11 @@ class BatchedTensor(Tensor):
         """Stand for the batch of `other` from now on."""
         self._dim, self._value, self._physical = 0, other._physical, other._physical
         self._array = other._array
+        self._uniform = other._uniform
 
     def detach(self) -> Tensor:
         """An alias that shares memory but has no history."""
-        return batched_at(self._value.detach(), self._dim, self._level)
+        return self._like(batched_at(self._value.detach(), self._dim, self._level))
 
     def detach_(self) -> Tensor:
         """Cut the batch off its history, in place."""
@@ -159,13 +185,13 @@ class BatchedTensor(Tensor):
 
         return self._physical.register_hook(call)
 
-    def item(self) -> NoReturn:
-        """Refused: every example has a value of its own."""
-        raise RuntimeError(ITEM)
+    def item(self) -> Any:
+        """The one number of a uniform batch; else every example has a value of its own."""
+        return self._only_value(ITEM).item()
 
-    def tolist(self) -> NoReturn:
-        """Refused, as `numpy`."""
-        raise RuntimeError(NO_STORAGE)
+    def tolist(self) -> Any:
+        """The numbers of a uniform batch; else it is refused, as `numpy`."""
+        return self._only_value(NO_STORAGE).tolist()
 
     def numpy(self, *, force: bool = False) -> NoReturn:
         """Refused: the array would be that of the whole batch."""
@@ -174,24 +200,24 @@ class BatchedTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         self.numpy()
 
-    def __bool__(self) -> NoReturn:
-        raise RuntimeError(_CONTROL_FLOW)
+    def __bool__(self) -> bool:
+        return bool(self._only_value(_CONTROL_FLOW))
 
-    def __int__(self) -> NoReturn:
-        raise RuntimeError(ITEM)
+    def __int__(self) -> int:
+        return int(self._only_value(ITEM))
 
-    def __float__(self) -> NoReturn:
-        raise RuntimeError(ITEM)
+    def __float__(self) -> float:
+        return float(self._only_value(ITEM))
 
-    def __complex__(self) -> NoReturn:
-        raise RuntimeError(ITEM)
+    def __complex__(self) -> complex:
+        return complex(self._only_value(ITEM))
 
-    def __index__(self) -> NoReturn:
-        raise RuntimeError(ITEM)
+    def __index__(self) -> int:
+        return operator.index(self._only_value(ITEM))
 
-    def is_nonzero(self) -> NoReturn:
-        """Refused: every example has a value of its own."""
-        raise RuntimeError(_CONTROL_FLOW)
+    def is_nonzero(self) -> bool:
+        """Whether the one number of a uniform batch is not zero; else every example has a value of its own."""
+        return bool(self._only_value(_CONTROL_FLOW))
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         """Zeros for every example."""
@@ -208,7 +234,7 @@ class BatchedTensor(Tensor):
     def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
         """One value for every example."""
         level = self._level
-        return batched(self._physical.new_full((level.batch_size, *size), fill_value, **options), level)
+        return self._like(batched(self._physical.new_full((level.batch_size, *size), fill_value, **options), level))
 
     def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Tensor:
         """Memory with the given strides for every example."""
@@ -222,7 +248,7 @@ class BatchedTensor(Tensor):
         if "size" in options:
             size = (options.pop("size"),)
         sizes = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-        return batched(getattr(self._physical, name)((level.batch_size, *sizes), **options), level)
+        return self._like(batched(getattr(self._physical, name)((level.batch_size, *sizes), **options), level))
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from pullback.func.wrapper_text import describe  # lazy: it looks into all that transforms make

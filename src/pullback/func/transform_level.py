@@ -103,10 +103,11 @@ def track(value: Any, transform: Transform) -> Any:
     if not isinstance(value, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
     places = places_of(value)
-    if [level for level, _ in places] == active_levels():
+    levels = active_levels()
+    if [level for level, _ in places] == levels:
         bottom = innermost(value)
     else:  # the same for all examples of a level: each gets a place of its own, else their gradients would be summed
-        bottom, places = below_levels(value, active_levels()), [(level, 0) for level in active_levels()]
+        bottom, places = below_levels(value, levels), [(level, 0) for level in levels]
     if not is_float_or_complex(bottom._array.dtype):
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients: got one of {value.dtype}")
     if bottom._requires_grad:
@@ -117,7 +118,24 @@ def track(value: Any, transform: Transform) -> Any:
         alias = without_history(bottom)
         alias._requires_grad = True
         alias._tracked_by = transform  # type: ignore[attr-defined]  # who the leaf belongs to
-    return wrapped_at(alias, places)
+    return mark_uniform(wrapped_at(alias, places), value)
+
+
+def mark_uniform(tensor: Any, value: Any) -> Any:
+    """Note at which levels the examples of `tensor` are the same, since those of `value` are. See Note [Uniform batches]."""
+    given = {t._level: t._uniform for t in _batches(value)}
+    for batch in _batches(tensor):
+        level = batch._level
+        if given.get(level, level.randomness != "different"):
+            batch._uniform = level.has_uniform = True
+    return tensor
+
+
+def _batches(tensor: Any) -> Iterator[BatchedTensor]:
+    """The batched tensors that one is made of, innermost vmap first."""
+    while isinstance(tensor, BatchedTensor):
+        yield tensor
+        tensor = tensor._value
 
 
 def enter(tree: Any, transform: Transform) -> Any:
@@ -192,7 +210,10 @@ def _released(value: Any, transform: Transform, inside: set[Any]) -> Any:
         set_tangent(bare, dual_level, _released(tangent_at(bare, dual_level), transform, inside))
     if bare is bottom:
         return value
-    return wrapped_at(bare, places_of(value))
+    released = wrapped_at(bare, places_of(value))
+    for batch, former in zip(_batches(released), _batches(value), strict=True):
+        batch._uniform = former._uniform
+    return released
 
 
 def pull_back(
@@ -230,7 +251,18 @@ def pull_back(
         )  # fmt: skip
     found = iter(captured)
     results = [next(found) if edge is not None else None for edge in captures]
-    return [_result(r, create, places_of(i)) for r, i in zip(results, inputs, strict=True)]
+    wrapped = [_result(r, create, places_of(i)) for r, i in zip(results, inputs, strict=True)]
+    if any(level.has_uniform for level in recorded):
+        _follow_uniform(wrapped, [*outputs, *cotangents], recorded)
+    return wrapped
+
+
+def _follow_uniform(results: Sequence[Any], given: Sequence[Any], levels: Sequence[VmapLevel]) -> None:
+    """Mark gradients of uniform batches as uniform. See Note [Uniform batches]."""
+    differing = {batch._level for value in given for batch in _batches(value) if not batch._uniform}
+    for value in results:
+        for batch in _batches(value):
+            batch._uniform = batch._level in levels and batch._level not in differing
 
 
 def _edge_of(value: Any) -> Any:

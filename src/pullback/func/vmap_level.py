@@ -35,6 +35,8 @@ class VmapLevel:
 
     carries_tangents = True
     """Whether the level stays on while those further out work: a tangent may be batched where its primal is not."""
+    has_uniform: bool = False
+    """Whether there are batches whose examples are the same. See Note [Uniform batches]."""
     loops: bool = True
     """Whether an operation without a batching rule runs example by example, with a warning; else it is refused."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback.func.batching_rules import (  # noqa: F401  (each registers its rules)
@@ -45,7 +45,33 @@ def apply_rule(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, 
         out = kwargs.pop("out")
         if out is not None:
             return out_rule(level, function, args, kwargs, out)
-    return found(level, function, args, kwargs)
+    result = found(level, function, args, kwargs)
+    if level.has_uniform:
+        _follow_uniform(level, (*args, *kwargs.values()), result)
+    return result
+
+
+def _follow_uniform(level: VmapLevel, arguments: tuple[Any, ...], result: Any) -> None:
+    """Note whether the results are the same for all examples. See Note [Uniform batches]."""
+    inputs = _batches(level, arguments)
+    if all(t._uniform for t in inputs):
+        for tensor in _batches(level, (result,)):
+            tensor._uniform = True
+    elif result is None or any(result is t for t in inputs):  # written to: views of it may have become different
+        level.has_uniform = False
+
+
+def _batches(level: VmapLevel, values: Iterable[Any]) -> list[Any]:
+    """The tensors of the level among `values` and what these hold."""
+    found = []
+    for value in values:
+        if level.owns(value):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += _batches(level, value)
+        elif isinstance(value, dict):
+            found += _batches(level, value.values())
+    return found
 
 
 def _find_rule(function: Callable[..., Any]) -> Rule:
