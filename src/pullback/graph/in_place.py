@@ -34,6 +34,7 @@ from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
+from pullback.tensor.foreign_arguments import PLAIN, any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 _RULES_OF_THEIR_OWN = {
@@ -68,6 +69,9 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
                 return taken
     if not isinstance(input, TensorBase):
         return function(input, *args, **kwargs)
+    for value in args:
+        if type(value) not in PLAIN and any_foreign(args):
+            return ask_foreign(_named(function), (input, *args), kwargs)
     return write_in_place(function, input, *args, **kwargs)
 
 
