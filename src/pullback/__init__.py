@@ -171,6 +171,7 @@ _ELSEWHERE = {
         "_standard_gamma _standard_gamma_grad _sample_dirichlet _dirichlet_grad".split(),
         "pullback.functions.gamma_samples",
     ),
+    **dict.fromkeys("_weight_norm _weight_norm_interface".split(), "pullback.nn.utils.norm_except_dim"),
 }
 
 

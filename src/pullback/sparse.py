@@ -13,7 +13,9 @@ from typing import Any
 
 from pullback import functions
 from pullback.backend.dtype import dtype, float16, float32, float64, int8, int16, int32, int64, scalar_type_name, uint8
+from pullback.backend.layout import strided
 from pullback.creation import arange
+from pullback.graph.sparse_nodes import shown_as
 from pullback.tensor.sparse_tensor import SparseCsrTensor, SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -23,7 +25,8 @@ __all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """The product of a sparse matrix and a dense one; the terms of each element are reduced by `reduce`."""
     if reduce == "sum":
-        return functions.spmm(mat1, mat2)
+        product = functions.spmm(mat1, mat2)
+        return shown_as(product, "SparseAddmmBackward0") if product.layout is strided else product
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
     sparse: Any = mat1
@@ -92,12 +95,14 @@ def _check_diagonals(rows: Tensor, offsets: Tensor, shape: tuple[int, ...], layo
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """`beta * mat + alpha * (mat1 @ mat2)`."""
     product = functions.spmm(mat1, mat2)
-    return mat * beta + product * alpha if beta != 1 or alpha != 1 else mat + product
+    total = mat * beta + product * alpha if beta != 1 or alpha != 1 else mat + product
+    return shown_as(total, "SparseAddmmBackward0")
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum over `dim`, or over everything; sparse where dimensions are left."""
-    return input.sum(dim, dtype=dtype)
+    total = input.sum(dim, dtype=dtype)
+    return total if dim is None else shown_as(total, "SparseSumBackward0")
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:

@@ -23,6 +23,8 @@ SAMPLES = [
     Sample("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b), (normal(2, 4, 3), normal(4), normal(4))),
     Sample("instance_norm", lambda x, w: F.instance_norm(x, None, None, w), (normal(2, 2, 5), normal(2))),
     Sample("rms_norm", lambda x, w: F.rms_norm(x, (4,), w), (normal(3, 4), normal(4))),
+    Sample("weight_norm of rows", lambda v, g: pullback._weight_norm(v, g, 0), (normal(3, 4), normal(3, 1))),
+    Sample("weight_norm of columns", lambda v, g: pullback._weight_norm(v, g, 2), (normal(3, 2, 4), normal(1, 1, 4))),
     Sample("rms_norm bare", lambda x: F.rms_norm(x, (2, 4), eps=0.1), (normal(3, 2, 4),)),
     Sample("local_response_norm", lambda x: F.local_response_norm(x, 3, 0.5), (normal(2, 4, 3),)),
     Sample("normalize", F.normalize, (normal(3, 4),)),

@@ -73,3 +73,9 @@ def rms_norm_rounded(
 ) -> Pullback:
     pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
     return wrt(input=pair[0], weight=pair[1])
+
+
+@general(outputs=("result0", "result1"), differentiable=(True, False), out=False)
+def weight_norm_interface(grad: Tensor, v: Tensor, g: Tensor, dim: int, *, result1: Tensor) -> Pullback:
+    pair = F.weight_norm_back(grad, v, g, result1, dim)
+    return wrt(v=pair[0], g=pair[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, elementwise, linear, non_differentiable, not_implemented, tangent, wrt
+from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable, not_implemented, tangent, wrt
 
 
 @elementwise(
@@ -98,6 +98,5 @@ def heaviside(grad: Tensor, input: Tensor, values: Tensor) -> Pullback:
     return wrt(input=not_implemented("aten::heaviside"), values=not_implemented("aten::heaviside"))
 
 
-@linear(structure="elementwise", fresh=True, exact=True)
-def zeros_of(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.zeros_of(grad))
+@non_differentiable(structure="elementwise", fresh=True, exact=True)
+def zeros_of(input: Tensor) -> None: ...

@@ -95,3 +95,12 @@ def rms_norm_back(grad: Any, input: Any, normalized_shape: Shape, weight: Any, e
 def epsilon_of(input: Any) -> float:
     """The spacing of numbers in the dtype that norms are computed in."""
     return 2.0**-52 if input.dtype.itemsize == 8 else 2.0**-23
+
+
+def weight_norm_back(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> Any:
+    """The gradients of `weight_norm_interface` with respect to the directions and to the norms."""
+    dims = tuple([d for d in range(v.ndim) if d != dim % v.ndim])
+    norm = F.linalg_vector_norm(v, 2, dims, True)
+    unit = F.div(v, norm)
+    along = F.sum(F.mul(grad, unit), dims, True)
+    return F.mul(F.sub(grad, F.mul(unit, along)), F.div(g, norm)), along

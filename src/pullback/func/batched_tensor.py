@@ -128,7 +128,9 @@ class BatchedTensor(Tensor):
     def _only_value(self, refusal: str) -> Any:
         """What all examples are, without history, where they are the same."""
         if not self._uniform or not self._level.has_uniform:
-            raise RuntimeError(_READ_INSIDE if refusal != NO_STORAGE and switches.transforms > self._level.depth else refusal)
+            raise RuntimeError(
+                _READ_INSIDE if refusal != NO_STORAGE and switches.transforms > self._level.depth else refusal
+            )
         return self._value.detach().select(self._dim, 0)
 
     def _gradient_edge(self) -> Any:

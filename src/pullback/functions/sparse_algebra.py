@@ -13,7 +13,7 @@ from pullback import functions
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
 from pullback.facts import declare, names_with
-from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values
+from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values, shown_as
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import (
     CompressedTensor,
@@ -51,7 +51,8 @@ def sparse_of(
 def with_values(sparse: SparseTensor, values: Tensor) -> Any:
     """Other values at the same indices."""
     array = sparse._sparse
-    return sparse_of(array.indices, values, array.shape, array.coalesced, type(sparse))
+    result = sparse_of(array.indices, values, array.shape, array.coalesced, type(sparse))
+    return result if values._edge is None else shown_as(result, values._edge[0].name())
 
 
 _methods: dict[str, Any] = {}
@@ -85,7 +86,7 @@ def sparse_coalesce(input: SparseTensor) -> SparseTensor:
     indices, inverse = array.merged_indices()
     given = values_of(input)
     sums = given.new_zeros((indices.shape[1], *array.values.shape[1:])).index_add(0, new_tensor(inverse), given)
-    return sparse_of(indices, sums, array.shape, True)
+    return shown_as(sparse_of(indices, sums, array.shape, True), "CoalesceBackward0")
 
 
 @_method("to_dense")
@@ -98,6 +99,7 @@ def sparse_to_dense(input: SparseTensor, dtype: Any = None, **options: Any) -> T
         given = values_of(input)
         places = tuple(new_tensor(row) for row in array.indices)
         dense = given.new_zeros(array.shape).index_put(places, given, accumulate=True)
+        dense = shown_as(dense, "ToDenseBackward0")
     return dense if dtype is None else dense.to(dtype)
 
 
@@ -121,7 +123,7 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Any = Non
     sparse = sparse_of(indices._array, input[tuple(indices)], input._array.shape, True)
     if sparse._requires_grad:
         record_dense(sparse, input)
-    return sparse
+    return sparse if sparse_dim is None else shown_as(sparse, "ToSparseBackward0")
 
 
 _COMPRESSED: dict[str, type[CompressedTensor]] = {"sparse_csr": SparseCsrTensor, "sparse_csc": SparseCscTensor}
@@ -159,7 +161,7 @@ def _compress(input: Tensor, kind: type[CompressedTensor]) -> Any:
     matrix = sparse_of(indices, values, array.shape, True, kind)
     if is_made_of_dense(sparse) and _records():
         record_dense(matrix, input)
-    return matrix
+    return shown_as(matrix, "ToSparseCsrBackward0" if kind.major == 0 else "ToSparseCscBackward0")
 
 
 @declare(found="method")
@@ -168,7 +170,8 @@ def to_sparse_coo(input: Tensor) -> SparseTensor:
     if not isinstance(input, CompressedTensor):
         return to_sparse(input)
     in_order = input.major == 0
-    return sparse_of(input._sparse.indices, values_of(input), input._sparse.shape, in_order)
+    sparse = sparse_of(input._sparse.indices, values_of(input), input._sparse.shape, in_order)
+    return shown_as(sparse, "ToSparseBackward1")
 
 
 @declare(found="torch")
@@ -228,7 +231,8 @@ def _compressed_of(
 @declare(found="method")
 def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     """The elements of a dense tensor at the indices of a sparse one."""
-    return with_values(mask, input[tuple(new_tensor(row) for row in mask._sparse.indices)])
+    masked = with_values(mask, input[tuple(new_tensor(row) for row in mask._sparse.indices)])
+    return shown_as(masked, "SparseMaskBackward0")
 
 
 @_method("mm mv matmul __matmul__")
@@ -236,7 +240,7 @@ def sparse_product(input: Any, other: Any) -> Tensor:
     """`input @ other`; a sparse matrix times a dense one or a vector value by value, anything else as dense tensors."""
     if isinstance(other, SparseTensor):
         if isinstance(input, SparseTensor):
-            return to_sparse(sparse_to_dense(input) @ sparse_to_dense(other))
+            return shown_as(to_sparse(sparse_to_dense(input) @ sparse_to_dense(other)), "SparseSparseMatmulBackward0")
         if not _is_worthwhile(other):
             return functions.matmul(input, other)
         return sparse_product(sparse_t(other), input.t()).t()
@@ -250,7 +254,8 @@ def sparse_product(input: Any, other: Any) -> Tensor:
         return functions.matmul(input, other)
     given = values_of(input)
     terms = G.index_select(other, 0, new_tensor(array.indices[1])) * (given if other.ndim == 1 else given.unsqueeze(1))
-    return other.new_zeros((array.shape[0], *other.shape[1:])).index_add(0, new_tensor(array.indices[0]), terms)
+    product = other.new_zeros((array.shape[0], *other.shape[1:])).index_add(0, new_tensor(array.indices[0]), terms)
+    return shown_as(product, "MvBackward0" if other.ndim == 1 else "MmBackward0")
 
 
 def _is_worthwhile(input: SparseTensor) -> bool:
@@ -280,7 +285,7 @@ def sparse_transpose(input: SparseTensor, dim0: int, dim1: int) -> Any:
         )
     order = list(range(array.ndim))
     order[first], order[second] = second, first
-    return sparse_permute(input, order)
+    return shown_as(sparse_permute(input, order), "TransposeBackward0")
 
 
 @_method("permute")
@@ -297,7 +302,8 @@ def sparse_permute(input: SparseTensor, *dims: Any) -> Any:
         kind = SparseCscTensor if input.major == 0 else SparseCsrTensor
     values = values_of(input).permute(0, *(dim - array.sparse_dim + 1 for dim in trailing))
     shape = tuple(array.shape[dim] for dim in order)
-    return sparse_of(array.indices[leading], values, shape, kind is not SparseTensor, kind)
+    result = sparse_of(array.indices[leading], values, shape, kind is not SparseTensor, kind)
+    return shown_as(result, "PermuteBackward0")
 
 
 @_method("t")
@@ -309,7 +315,7 @@ def sparse_t(input: SparseTensor) -> Any:
             f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {array.sparse_dim} sparse and "
             f"{array.ndim - array.sparse_dim} dense dimensions"
         )
-    return sparse_transpose(input, 0, 1) if array.ndim == 2 else input
+    return shown_as(sparse_transpose(input, 0, 1), "TBackward0") if array.ndim == 2 else input
 
 
 def sparse_mT(input: SparseTensor) -> Any:
@@ -340,19 +346,19 @@ def sparse_sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, d
     if keepdim or not kept or max(dims) >= array.sparse_dim:
         return sparse_to_dense(input).sum(dim, keepdim, dtype=dtype)
     shape = tuple(size for d, size in enumerate(array.shape) if d not in dims)
-    return sparse_coalesce(sparse_of(array.indices[kept], given, shape))
+    return shown_as(sparse_coalesce(sparse_of(array.indices[kept], given, shape)), "SumBackward1")
 
 
 @_method("softmax")
 def sparse_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """The softmax of the values along a dimension; what is not stored counts as minus infinity."""
-    return _normalized(input, dim, dtype, logarithmic=False)
+    return shown_as(_normalized(input, dim, dtype, logarithmic=False), "SparseSoftmaxBackward0")
 
 
 @_method("log_softmax")
 def sparse_log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """The logarithm of the softmax of the values along a dimension."""
-    return _normalized(input, dim, dtype, logarithmic=True)
+    return shown_as(_normalized(input, dim, dtype, logarithmic=True), "SparseLogSoftmaxBackward0")
 
 
 def _normalized(input: SparseTensor, dim: int, dtype: Any, *, logarithmic: bool) -> SparseTensor:
@@ -390,7 +396,9 @@ def _scaled(name: str) -> Any:
     def scaled(input: SparseTensor, other: Any) -> Any:
         if isinstance(other, Tensor) and other.ndim:
             if isinstance(other, SparseTensor):
-                return to_sparse(getattr(sparse_to_dense(input), name)(sparse_to_dense(other)))
+                product = getattr(sparse_to_dense(input), name)(sparse_to_dense(other))
+                sparse = to_sparse(product)
+                return sparse if product._edge is None else shown_as(sparse, product._edge[0].name())
             if other.shape != input._sparse.shape:
                 return getattr(sparse_to_dense(input), name)(other)
             merged = sparse_coalesce(input)
@@ -433,13 +441,14 @@ def _add(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
     if alpha != 1:
         other = other * alpha
     if isinstance(other, SparseTensor) and (both := joined(input, other)) is not None:
-        return sparse_coalesce(both) if input._sparse.coalesced and other._sparse.coalesced else both
+        merged = sparse_coalesce(both) if input._sparse.coalesced and other._sparse.coalesced else both
+        return shown_as(merged, "AddBackward0")
     return sparse_to_dense(input) + other
 
 
 @_method("__sub__ sub subtract")
 def _subtract(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
-    return _add(input, -other, alpha=alpha)
+    return shown_as(_add(input, -other, alpha=alpha), "SubBackward0")
 
 
 def attach_sparse_methods() -> None:

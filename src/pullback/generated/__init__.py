@@ -165,7 +165,7 @@ _FAMILIES = {
     "normalization": """
         native_layer_norm NativeLayerNormBackward0 batch_norm_training BatchNormTrainingNode batch_norm_evaluation
         BatchNormEvaluationNode native_group_norm NativeGroupNormBackward0 rms_norm_fused RmsNormFusedNode
-        rms_norm_rounded RmsNormRoundedNode
+        rms_norm_rounded RmsNormRoundedNode weight_norm_interface WeightNormInterfaceBackward0
     """,
     "norms": """
         linalg_vector_norm LinalgVectorNormBackward0 div_or_zero DivOrZeroBackward0 unit_or_zero UnitOrZeroBackward0
@@ -207,7 +207,6 @@ _FAMILIES = {
         round_decimals round_decimals_ RoundDecimalsNode frac frac_ FracBackward0 sign sign_ SignBackward0 signbit
         copysign copysign_ CopysignBackward0 copysign_scalar CopysignScalarNode nextafter nextafter_
         NextafterBackward0 frexp FrexpBackward0 ldexp ldexp_ LdexpBackward0 heaviside heaviside_ zeros_of
-        ZerosOfBackward0
     """,
     "scans": """
         cumsum cumsum_ CumsumBackward0 reversed_cumsum ReversedCumsumBackward0 cumprod cumprod_ CumprodBackward0
@@ -345,6 +344,7 @@ _FORMULAS = {
     "normalization": """
         layer_norm_back normalized_over normalization_back as_channels batch_norm_training_back
         batch_norm_evaluation_back batch_norm_evaluation_weight_back group_norm_back rms_norm_back epsilon_of
+        weight_norm_back
     """,
     "norms": """
         vector_norm_grad renorm_grad

@@ -14,7 +14,8 @@ from pullback.kernels.normalization import (
     group_norm_back as group_norm_back_kernel, layer_norm_back as layer_norm_back_kernel,
     native_group_norm as native_group_norm_kernel, native_layer_norm as native_layer_norm_kernel,
     rms_norm_back as rms_norm_back_kernel, rms_norm_fused as rms_norm_fused_kernel,
-    rms_norm_rounded as rms_norm_rounded_kernel,
+    rms_norm_rounded as rms_norm_rounded_kernel, weight_norm_back as weight_norm_back_kernel,
+    weight_norm_interface as weight_norm_interface_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.recording.vocabulary import (
@@ -530,3 +531,62 @@ def rms_norm_rounded(input: Tensor, normalized_shape: Any, weight: Tensor | None
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
     return finish("rms_norm_rounded", result, (input, normalized_shape, weight, eps)) if process.finishing else result
+
+
+class WeightNormInterfaceBackward0(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "weight_norm_interface"
+    tensor_names = ("v", "g", "result1")
+    value_names = ("dim",)
+    output_count = 2
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.released:
+            return apply_rarely(self, grads, edges)
+        grad = grads[0]
+        g = self.saved_g
+        if g._counter is not None and g._counter.value != self.saved_g_version:
+            raise_stale(self, "g")
+        g = g._array
+        result1 = self.saved_result1
+        if result1._counter is not None and result1._counter.value != self.saved_result1_version:
+            raise_stale(self, "result1")
+        result1 = result1._array
+        v = self.saved_v
+        if v._counter is not None and v._counter.value != self.saved_v_version:
+            raise_stale(self, "v")
+        v = v._array
+        pair = weight_norm_back_kernel(grad, v, g, result1, self.saved_dim)
+        return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)
+
+
+def weight_norm_interface(v: Tensor, g: Tensor, dim: int) -> Any:
+    """Weights of the directions of `v` and the norms `g` over all dimensions but `dim`; the weights and the norms of `v`."""
+    if process.diverted or not isinstance(v, TensorBase) or not isinstance(g, TensorBase):
+        if (taken := divert("weight_norm_interface", (v, g, dim))) is not PROCEED:
+            return taken
+    try:
+        dim = dim if type(dim) is int else plain_int(dim)
+        result0_value, result1_value = weight_norm_interface_kernel(v._array, g._array, dim)
+    except Exception as error:
+        raise refuse("weight_norm_interface", error, locals()) from None
+    result0 = new_tensor(as_array(result0_value))
+    result1 = new_tensor(as_array(result1_value))
+    if (v._requires_grad or g._requires_grad) and (
+        not process.changed or switches.records or note_cut(None, None, v, g)
+    ):
+        node: Any = new_node(WeightNormInterfaceBackward0)
+        node.next_edges = (
+            (v._edge or gradient_edge(v)) if v._requires_grad else None,
+            (g._edge or gradient_edge(g)) if g._requires_grad else None,
+        )
+        node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((result0, result1))
+        result0._requires_grad, result0._edge = True, (node, 0)
+        node.saved_v = v
+        node.saved_v_version = v._counter.value if v._counter is not None else 0
+        node.saved_g = g
+        node.saved_g_version = g._counter.value if g._counter is not None else 0
+        node.saved_dim = dim
+        node.saved_result1 = SavedOutput(result1, 1)
+        node.saved_result1_version = 0
+    return finish("weight_norm_interface", (result0, result1), (v, g, dim)) if process.finishing else (result0, result1)

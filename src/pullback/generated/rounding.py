@@ -666,15 +666,6 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     return input if overwrite(heaviside_overwriting, input, values) else in_place(heaviside, input, values)
 
 
-class ZerosOfBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "zeros_of"
-    fresh = (True,)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (zeros_of_kernel(grads[0]),)
-
-
 def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
     """Zeros of the shape and dtype of `input`: the gradient of a step function."""
     if process.diverted or out is not None or not isinstance(input, TensorBase):
@@ -686,9 +677,6 @@ def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
         raise refuse("zeros_of", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(ZerosOfBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
+    if input._requires_grad:
+        note_cut("zeros_of", result, input)
     return finish("zeros_of", result, (input,)) if process.finishing else result

@@ -16,6 +16,7 @@ from pullback.backend.sparse_array import SparseArray
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node, next_sequence_nr
+from pullback.graph.renamed_node import RenamedNode, renamed
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -34,7 +35,7 @@ class SparseCooTensorWithDimsAndTensorsBackward0(Node):
         return (grads[0][tuple(new_tensor(row) for row in self.indices)],)
 
 
-class ToSparseBackward0(Node):
+class ToSparseBackward1(Node):
     """From the gradient of a tensor made sparse to that of the dense one: where a product's is dense, all of it."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
@@ -76,12 +77,21 @@ def record_values(sparse: SparseTensor, values: Tensor) -> None:
 
 def record_dense(sparse: SparseTensor, source: Tensor) -> None:
     """Let gradients of a sparse tensor as a whole go to the dense one that it was, also where nothing is stored."""
-    _record(sparse, new_node(ToSparseBackward0), source, sparse._sparse.shape)
+    _record(sparse, new_node(ToSparseBackward1), source, sparse._sparse.shape)
 
 
 def is_made_of_dense(sparse: SparseTensor) -> bool:
     """Whether the gradients of its elements are wanted, also of those that are not stored."""
-    return sparse._edge is not None and isinstance(sparse._edge[0], ToSparseBackward0)
+    node = None if sparse._edge is None else sparse._edge[0]
+    return isinstance(node.inner if isinstance(node, RenamedNode) else node, ToSparseBackward1)
+
+
+def shown_as(result: Tensor, name: str) -> Any:
+    """The result of a function on sparse tensors, whose node bears PyTorch's name: it is made of other operations here."""
+    edge = result._edge
+    if edge is not None and edge[0].name() != name:
+        result._edge = (renamed(edge[0], name), edge[1])
+    return result
 
 
 def recorded_values(sparse: SparseTensor, records: bool) -> Tensor:

@@ -45,7 +45,7 @@ FILES = {
     "matrix_functions": "linalg_det linalg_slogdet check_logdet any_singular has_zero_sign linalg_inv_ex check_inverse linalg_pinv linalg_matrix_rank linalg_matrix_exp",
     "matrix_products": "mm bmm mv dot vdot outer matmul_batched matmul_flipped matmul_grad_input matmul_grad_other trace linalg_cross addmm addmv addr baddbmm addbmm linear_bias linear_bias_folded linear_bias_added linear_product linear_product_folded linear_grad_input linear_grad_weight linear_grad_bias",
     "nll": "nll_loss nll_loss2d nll_loss_grad",
-    "normalization": "native_layer_norm layer_norm_back batch_norm_training batch_norm_training_back batch_norm_evaluation batch_norm_evaluation_back batch_norm_evaluation_weight_back native_group_norm group_norm_back rms_norm_fused rms_norm_rounded rms_norm_back",
+    "normalization": "native_layer_norm layer_norm_back batch_norm_training batch_norm_training_back batch_norm_evaluation batch_norm_evaluation_back batch_norm_evaluation_weight_back native_group_norm group_norm_back rms_norm_fused rms_norm_rounded rms_norm_back weight_norm_interface weight_norm_back",
     "norms": "linalg_vector_norm div_or_zero unit_or_zero pow_or_zero norm_dim dist renorm",
     "optimizer_steps": "sgd_step adam_step nadam_step radam_step adamax_step rmsprop_step adagrad_step adadelta_step asgd_step rprop_step",
     "orthogonalization": "newton_schulz",

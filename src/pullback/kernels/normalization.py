@@ -11,7 +11,7 @@ from pullback.backend.halves import rounded
 from pullback.checks import checked
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.broadcasting import sum_to
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, DType, Shape
 
 _FLOAT32 = np.dtype(np.float32)
@@ -292,3 +292,23 @@ def rms_norm_back(
     to_input, to_weight = _normalization_back(g, rows, None, _root_mean_square(rows, eps), factor)
     to_input = rounded(to_input.reshape(input.shape), input.dtype)
     return to_input, None if weight is None else rounded(to_weight.reshape(normalized_shape), weight.dtype)
+
+
+@by_device
+def weight_norm_interface(v: Array, g: Array, dim: int) -> tuple[Array, Array]:
+    """Weights of the directions of `v` and the norms `g` over all dimensions but `dim`; the weights and the norms of `v`."""
+    wide = widened(v)
+    norms = np.sqrt(np.sum(wide * wide, axis=_all_but(dim, v.ndim), keepdims=True))
+    return rounded(wide * (widened(g) / norms), v.dtype), norms
+
+
+@by_device
+def weight_norm_back(grad: Array, v: Array, g: Array, norms: Array, dim: int) -> tuple[Array, Array]:
+    """The gradients of `weight_norm_interface` with respect to the directions and to the norms."""
+    wide, unit = widened(grad), widened(v) / norms
+    along = np.sum(wide * unit, axis=_all_but(dim, v.ndim), keepdims=True)
+    return rounded((wide - unit * along) * (widened(g) / norms), v.dtype), rounded(along, g.dtype)
+
+
+def _all_but(dim: int, ndim: int) -> tuple[int, ...]:
+    return tuple([d for d in range(ndim) if d != dim % ndim])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.functions as F
+import pullback.generated as G
 
 
 def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
@@ -16,5 +17,15 @@ def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
 
 
 def weight_from_norm(v: Any, g: Any, dim: int = 0) -> Any:
-    """A weight with the direction of `v` and the norm `g`."""
+    """A weight with the direction of `v` and the norm `g`; one operation where each norm is of a row or of a column."""
+    if dim in (0, v.dim() - 1) and v.dtype.is_floating_point:
+        return G.weight_norm_interface(v, g, dim)[0]
     return v * (g / norm_except_dim(v, 2, dim))
+
+
+_weight_norm = weight_from_norm
+
+
+def _weight_norm_interface(v: Any, g: Any, dim: int = 0) -> Any:
+    """The weight, and the norms of `v`."""
+    return G.weight_norm_interface(v, g, dim)
