@@ -53,39 +53,53 @@ INLINE uint64_t bits_of_double(double value)
 #define LOG2_HIGH 6.93147180601954460e-1
 #define LOG2_LOW -4.20091507268108460e-11
 
+/* The polynomial in x with these coefficients, that of the highest power first, by Horner's rule. */
+#define POLYNOMIAL_2(x, p, c) ((p) * x + (c))
+#define POLYNOMIAL_3(x, p, c, ...) POLYNOMIAL_2(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_4(x, p, c, ...) POLYNOMIAL_3(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_5(x, p, c, ...) POLYNOMIAL_4(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_6(x, p, c, ...) POLYNOMIAL_5(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_7(x, p, c, ...) POLYNOMIAL_6(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_8(x, p, c, ...) POLYNOMIAL_7(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_9(x, p, c, ...) POLYNOMIAL_8(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_10(x, p, c, ...) POLYNOMIAL_9(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_11(x, p, c, ...) POLYNOMIAL_10(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_12(x, p, c, ...) POLYNOMIAL_11(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_13(x, p, c, ...) POLYNOMIAL_12(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_14(x, p, c, ...) POLYNOMIAL_13(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_15(x, p, c, ...) POLYNOMIAL_14(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_16(x, p, c, ...) POLYNOMIAL_15(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_17(x, p, c, ...) POLYNOMIAL_16(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_18(x, p, c, ...) POLYNOMIAL_17(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_19(x, p, c, ...) POLYNOMIAL_18(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_20(x, p, c, ...) POLYNOMIAL_19(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_21(x, p, c, ...) POLYNOMIAL_20(x, (p) * x + (c), __VA_ARGS__)
+#define POLYNOMIAL_FOR(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, word, ...) word
+#define POLYNOMIAL(x, ...)                                                                                             \
+    POLYNOMIAL_FOR(__VA_ARGS__, POLYNOMIAL_21, POLYNOMIAL_20, POLYNOMIAL_19, POLYNOMIAL_18, POLYNOMIAL_17,             \
+                   POLYNOMIAL_16, POLYNOMIAL_15, POLYNOMIAL_14, POLYNOMIAL_13, POLYNOMIAL_12, POLYNOMIAL_11,           \
+                   POLYNOMIAL_10, POLYNOMIAL_9, POLYNOMIAL_8, POLYNOMIAL_7, POLYNOMIAL_6, POLYNOMIAL_5, POLYNOMIAL_4,  \
+                   POLYNOMIAL_3, POLYNOMIAL_2, 0)(x, __VA_ARGS__)
+
 /* (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2 */
 INLINE float exp_remainderf(float r)
 {
-    float p = 1.381454018e-03f;
-    p = p * r + 8.368745109e-03f;
-    p = p * r + 4.166839078e-02f;
-    p = p * r + 1.666652040e-01f;
-    return p * r + 4.999999343e-01f;
+    return POLYNOMIAL(r, 1.381454018e-03f, 8.368745109e-03f, 4.166839078e-02f, 1.666652040e-01f, 4.999999343e-01f);
 }
 
 INLINE double exp_remainder(double r)
 {
-    double p = 2.51003854955103203e-08;
-    p = p * r + 2.76200884454097462e-07;
-    p = p * r + 2.75572684599970641e-06;
-    p = p * r + 2.48015212959543761e-05;
-    p = p * r + 1.98412698630536177e-04;
-    p = p * r + 1.38888889172137167e-03;
-    p = p * r + 8.33333333333006153e-03;
-    p = p * r + 4.16666666666241289e-02;
-    p = p * r + 1.66666666666666685e-01;
-    return p * r + 5.00000000000000111e-01;
+    return POLYNOMIAL(r, 2.51003854955103203e-08, 2.76200884454097462e-07, 2.75572684599970641e-06,
+                      2.48015212959543761e-05, 1.98412698630536177e-04, 1.38888889172137167e-03,
+                      8.33333333333006153e-03, 4.16666666666241289e-02, 1.66666666666666685e-01,
+                      5.00000000000000111e-01);
 }
 
 /* The same to a few bits more, for functions that add it to something smaller than 1. */
 INLINE float long_exp_remainderf(float r)
 {
-    float p = 1.979029737e-04f;
-    p = p * r + 1.394470356e-03f;
-    p = p * r + 8.333497342e-03f;
-    p = p * r + 4.166629436e-02f;
-    p = p * r + 1.666666587e-01f;
-    return p * r + 5.000000068e-01f;
+    return POLYNOMIAL(r, 1.979029737e-04f, 1.394470356e-03f, 8.333497342e-03f, 4.166629436e-02f, 1.666666587e-01f,
+                      5.000000068e-01f);
 }
 
 /* exp(x) = 2^n exp(r), |r| <= log(2) / 2. The power is multiplied in two steps, so that subnormal results are rounded
@@ -174,32 +188,18 @@ INLINE float fast_tanhf(float x)
     float shifted = limited * -2.88539008f + (SHIFTF + 127.0f), n = shifted - (SHIFTF + 127.0f);
     float r = (limited * -2.0f - n * LOG2_HIGHF) - n * LOG2_LOWF;
     float e = ((exp_remainderf(r) * (r * r) + r) + 1.0f) * float_of_bits(bits_of_float(shifted) << 23);
-    float near = 9.131072092e-05f;
-    near = near * z - 7.175781181e-04f;
-    near = near * z + 2.873754390e-03f;
-    near = near * z - 8.419368816e-03f;
-    near = near * z + 2.170203553e-02f;
-    near = near * z - 5.393234687e-02f;
-    near = near * z + 1.333295443e-01f;
-    near = near * z - 3.333331949e-01f;
+    float near = POLYNOMIAL(z, 9.131072092e-05f, -7.175781181e-04f, 2.873754390e-03f, -8.419368816e-03f,
+                            2.170203553e-02f, -5.393234687e-02f, 1.333295443e-01f, -3.333331949e-01f);
     return copysignf(y < 1.0f ? near * z * y + y : 1.0f - 2.0f * e / (1.0f + e), x);
 }
 
 INLINE double fast_tanh(double x)
 {
     double y = fabs(x), z = y * y, e = fast_exp_of_negative(-2.0 * y);
-    double near = 6.48516348279311301e-06;
-    near = near * z - 3.12011014257974025e-05;
-    near = near * z + 9.25711612955676871e-05;
-    near = near * z - 2.37590649605556203e-04;
-    near = near * z + 5.89660657775704336e-04;
-    near = near * z - 1.45577541204780546e-03;
-    near = near * z + 3.59212175115496222e-03;
-    near = near * z - 8.86323510324087821e-03;
-    near = near * z + 2.18694885190083045e-02;
-    near = near * z - 5.39682539678969925e-02;
-    near = near * z + 1.33333333333330417e-01;
-    near = near * z - 3.33333333333333315e-01;
+    double near = POLYNOMIAL(z, 6.48516348279311301e-06, -3.12011014257974025e-05, 9.25711612955676871e-05,
+                             -2.37590649605556203e-04, 5.89660657775704336e-04, -1.45577541204780546e-03,
+                             3.59212175115496222e-03, -8.86323510324087821e-03, 2.18694885190083045e-02,
+                             -5.39682539678969925e-02, 1.33333333333330417e-01, -3.33333333333333315e-01);
     return copysign(y < 0.625 ? near * z * y + y : 1.0 - 2.0 * e / (1.0 + e), x);
 }
 
@@ -218,10 +218,7 @@ INLINE uint64_t exponent(double x)
 INLINE float log_of_sumf(float f, float rest, float k)
 {
     float s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
-    float p = 2.333161384e-01f;
-    p = p * z + 2.855077982e-01f;
-    p = p * z + 4.000012279e-01f;
-    p = p * z + 6.666666865e-01f;
+    float p = POLYNOMIAL(z, 2.333161384e-01f, 2.855077982e-01f, 4.000012279e-01f, 6.666666865e-01f);
     return k * LOG2_HIGHF - ((half_square - (s * (half_square + p * z) + (k * LOG2_LOWF + rest))) - f);
 }
 
@@ -234,10 +231,7 @@ INLINE double extended_log(float x)
     float scaled = tiny ? x * 33554432.0f : x;
     uint32_t k = exponentf(scaled);
     float f = float_of_bits(bits_of_float(scaled) - (k << 23)) - 1.0f, s = f / (2.0f + f), z = s * s, half_square = 0.5f * f * f;
-    float p = 2.333161384e-01f;
-    p = p * z + 2.855077982e-01f;
-    p = p * z + 4.000012279e-01f;
-    p = p * z + 6.666666865e-01f;
+    float p = POLYNOMIAL(z, 2.333161384e-01f, 2.855077982e-01f, 4.000012279e-01f, 6.666666865e-01f);
     double value = ((double)f - (half_square - s * (half_square + p * z)));
     value += ((double)(int32_t)k - (tiny ? 25.0 : 0.0)) * 0.693147180559945309;
     return x > 0.0f ? (x < INFINITY ? value : x) : x == 0.0f ? -INFINITY : NAN;
@@ -246,14 +240,9 @@ INLINE double extended_log(float x)
 INLINE double log_of_parts(double f, double k)
 {
     double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
-    double p = 1.30880348509275546e-01;
-    p = p * z + 1.32686383692668247e-01;
-    p = p * z + 1.53862447376216654e-01;
-    p = p * z + 1.81817955475211374e-01;
-    p = p * z + 2.22222223925810453e-01;
-    p = p * z + 2.85714285707997839e-01;
-    p = p * z + 4.00000000000008848e-01;
-    p = p * z + 6.66666666666666630e-01;
+    double p = POLYNOMIAL(z, 1.30880348509275546e-01, 1.32686383692668247e-01, 1.53862447376216654e-01,
+                          1.81817955475211374e-01, 2.22222223925810453e-01, 2.85714285707997839e-01,
+                          4.00000000000008848e-01, 6.66666666666666630e-01);
     return k * LOG2_HIGH - ((half_square - (s * (half_square + p * z) + k * LOG2_LOW)) - f);
 }
 
@@ -309,21 +298,11 @@ INLINE double fast_log1p(double x)
 INLINE float fast_erff(float x)
 {
     float y = fabsf(x), z = y * y;
-    float near = 8.010694000e-05f;
-    near = near * z - 8.052713820e-04f;
-    near = near * z + 5.192625336e-03f;
-    near = near * z - 2.685580030e-02f;
-    near = near * z + 1.128362641e-01f;
-    near = near * z - 3.761262894e-01f;
-    near = near * z + 1.283791661e-01f;
+    float near = POLYNOMIAL(z, 8.010694000e-05f, -8.052713820e-04f, 5.192625336e-03f, -2.685580030e-02f,
+                            1.128362641e-01f, -3.761262894e-01f, 1.283791661e-01f);
     float limited = y > 3.92f ? 3.92f : y; /* NaN stays */
-    float p = 1.926534169e-04f;
-    p = p * limited - 3.010976361e-03f;
-    p = p * limited + 2.209830843e-02f;
-    p = p * limited - 1.036646366e-01f;
-    p = p * limited - 6.374865770e-01f;
-    p = p * limited - 1.127494812e+00f;
-    p = p * limited - 2.394620387e-04f;
+    float p = POLYNOMIAL(limited, 1.926534169e-04f, -3.010976361e-03f, 2.209830843e-02f, -1.036646366e-01f,
+                         -6.374865770e-01f, -1.127494812e+00f, -2.394620387e-04f);
     float shifted = p * 1.44269504f + (SHIFTF + 127.0f), n = shifted - (SHIFTF + 127.0f);
     float r = (p - n * LOG2_HIGHF) - n * LOG2_LOWF, power = float_of_bits(bits_of_float(shifted) << 23);
     float far = (1.0f - power) - (exp_remainderf(r) * (r * r) + r) * power;
@@ -333,36 +312,21 @@ INLINE float fast_erff(float x)
 /* float64: an odd polynomial near zero, here erf(y) / y - 1 of z = y^2; 1 - erfc(y), erfc(y) = exp(-y^2) Q(t), t = (y - 3) / (y + 3), elsewhere. */
 INLINE double erf_slope_near(double z)
 {
-    double near = -7.79589882700214246e-10;
-    near = near * z + 1.37200645467776862e-08;
-    near = near * z - 1.62084838018717052e-07;
-    near = near * z + 1.64474247033173623e-06;
-    near = near * z - 1.49247369074196605e-05;
-    near = near * z + 1.20552949048397074e-04;
-    near = near * z - 8.54832597538969182e-04;
-    near = near * z + 5.22397760711642255e-03;
-    near = near * z - 2.68661706432377703e-02;
-    near = near * z + 1.12837916709450065e-01;
-    near = near * z - 3.76126389031835429e-01;
-    return near * z + 1.28379167095512560e-01;
+    return POLYNOMIAL(z, -7.79589882700214246e-10, 1.37200645467776862e-08, -1.62084838018717052e-07,
+                      1.64474247033173623e-06, -1.49247369074196605e-05, 1.20552949048397074e-04,
+                      -8.54832597538969182e-04, 5.22397760711642255e-03, -2.68661706432377703e-02,
+                      1.12837916709450065e-01, -3.76126389031835429e-01, 1.28379167095512560e-01);
 }
 
 INLINE double erfc_factor(double y)
 {
-    double t = (y - 3.0) / (y + 3.0), far = 1.25898954478459636e-06;
-    far = far * t + 2.00266639998581431e-06;
-    far = far * t - 8.00454598037577315e-06;
-    far = far * t - 1.28407304207335292e-05;
-    far = far * t + 6.40622743303170052e-05;
-    far = far * t + 4.52534619950487323e-05;
-    far = far * t - 5.97062486616470301e-04;
-    far = far * t + 7.07746542435592411e-04;
-    far = far * t + 4.26913635790482793e-03;
-    far = far * t - 2.43924993221571323e-02;
-    far = far * t + 7.16658371974382147e-02;
-    far = far * t - 1.50115936500718167e-01;
-    far = far * t + 2.45603801712334979e-01;
-    far = far * t - 3.26233560043037552e-01;
+    double t = (y - 3.0) / (y + 3.0), far = POLYNOMIAL(t, 1.25898954478459636e-06, 2.00266639998581431e-06,
+                                                       -8.00454598037577315e-06, -1.28407304207335292e-05,
+                                                       6.40622743303170052e-05, 4.52534619950487323e-05,
+                                                       -5.97062486616470301e-04, 7.07746542435592411e-04,
+                                                       4.26913635790482793e-03, -2.43924993221571323e-02,
+                                                       7.16658371974382147e-02, -1.50115936500718167e-01,
+                                                       2.45603801712334979e-01, -3.26233560043037552e-01);
     return far * t + 1.79001151181389956e-01;
 }
 
@@ -377,17 +341,13 @@ INLINE double fast_erf(double x)
 
 INLINE float sine_of_quarterf(float r, float low, float z)
 {
-    float p = -1.951521809e-04f;
-    p = p * z + 8.332160292e-03f;
-    p = p * z - 1.666665460e-01f;
+    float p = POLYNOMIAL(z, -1.951521809e-04f, 8.332160292e-03f, -1.666665460e-01f);
     return (p * z * r + low) + r;
 }
 
 INLINE float cosine_of_quarterf(float r, float low, float z)
 {
-    float p = 2.443308270e-05f;
-    p = p * z - 1.388731562e-03f;
-    p = p * z + 4.166664567e-02f;
+    float p = POLYNOMIAL(z, 2.443308270e-05f, -1.388731562e-03f, 4.166664567e-02f);
     float half = 0.5f * z, near = 1.0f - half;
     return (((1.0f - near) - half) + (p * z * z - r * low)) + near;
 }
@@ -407,23 +367,15 @@ INLINE float sine_of_turnsf(float x, int32_t turns)
 /* Of the angle r + low, where low is what r lost in rounding. */
 INLINE double sine_of_quarter(double r, double low, double z)
 {
-    double p = 1.59178485248082617e-10;
-    p = p * z - 2.50511279440141876e-08;
-    p = p * z + 2.75573160838163581e-06;
-    p = p * z - 1.98412698367224182e-04;
-    p = p * z + 8.33333333333092542e-03;
-    p = p * z - 1.66666666666666657e-01;
+    double p = POLYNOMIAL(z, 1.59178485248082617e-10, -2.50511279440141876e-08, 2.75573160838163581e-06,
+                          -1.98412698367224182e-04, 8.33333333333092542e-03, -1.66666666666666657e-01);
     return (p * z * r + low) + r;
 }
 
 INLINE double cosine_of_quarter(double r, double low, double z)
 {
-    double p = -1.13824567780613059e-11;
-    p = p * z + 2.08761438279931326e-09;
-    p = p * z - 2.75573172600088370e-07;
-    p = p * z + 2.48015872987430700e-05;
-    p = p * z - 1.38888888888873824e-03;
-    p = p * z + 4.16666666666666644e-02;
+    double p = POLYNOMIAL(z, -1.13824567780613059e-11, 2.08761438279931326e-09, -2.75573172600088370e-07,
+                          2.48015872987430700e-05, -1.38888888888873824e-03, 4.16666666666666644e-02);
     double half = 0.5 * z, near = 1.0 - half;
     return near + (((1.0 - near) - half) + (p * z * z - r * low));
 }

@@ -1,5 +1,6 @@
 /* The kernels of kernels/matrix_products.py that products.c can do. */
 #include "products.h"
+#include "rows.h"
 
 #if defined(__GNUC__)
 
@@ -16,20 +17,6 @@ static void multiply_unlocked(const Product *p, Way way)
     Py_END_ALLOW_THREADS
 }
 
-/* An array whose elements C can read where they lie. */
-static int is_readable(PyObject *object, int type)
-{
-    return PyArray_CheckExact(object) && type_of(object) == type && PyArray_ISBEHAVED_RO((PyArrayObject *)object);
-}
-
-static int real_type(PyObject *object)
-{
-    if (!PyArray_CheckExact(object))
-        return 0;
-    int type = type_of(object);
-    return type == NPY_FLOAT || type == NPY_DOUBLE ? type : 0;
-}
-
 /* All dimensions but the last as one; the array is row-major. */
 static Matrix folded(PyObject *array)
 {
@@ -39,10 +26,9 @@ static Matrix folded(PyObject *array)
     return (Matrix){DATA(array), rows, columns, columns, 1};
 }
 
-static int folds(PyObject *array, int type)
+static int folds(PyObject *array)
 {
-    return is_readable(array, type) && NDIM(array) >= 2 &&
-           (NDIM(array) == 2 || PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array));
+    return NDIM(array) == 2 || (NDIM(array) > 2 && PyArray_IS_C_CONTIGUOUS(ARRAY(array)));
 }
 
 static Matrix rows_of(PyObject *array) { return NDIM(array) == 2 ? matrix_of(array) : folded(array); }
@@ -75,45 +61,30 @@ static int is_square_of_itself(const Matrix *a, const Matrix *b)
     return a->data == b->data && a->row_step == b->column_step && a->rows == b->columns && a->rows > 1;
 }
 
-static PyObject *mm(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *mm(PyObject *const *slots, const KernelEntry *entry)
 {
-    int type = real_type(arguments[0]);
-    if (!type || NDIM(arguments[0]) != 2 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
-        NDIM(arguments[1]) != 2 || DIM(arguments[0], 1) != DIM(arguments[1], 0))
+    if (NDIM(slots[0]) != 2 || NDIM(slots[1]) != 2 || DIM(slots[0], 1) != DIM(slots[1], 0))
         return DECLINE;
-    Matrix a = matrix_of(arguments[0]), b = matrix_of(arguments[1]);
-    return is_square_of_itself(&a, &b) ? DECLINE : new_matrix_product(a, b, type);
+    Matrix a = matrix_of(slots[0]), b = matrix_of(slots[1]);
+    return is_square_of_itself(&a, &b) ? DECLINE : new_matrix_product(a, b, type_of(slots[0]));
 }
 
-static PyObject *mv(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *mv(PyObject *const *slots, const KernelEntry *entry)
 {
-    int type = real_type(arguments[0]);
-    if (!type || NDIM(arguments[0]) != 2 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
-        NDIM(arguments[1]) != 1 || DIM(arguments[0], 1) != DIM(arguments[1], 0))
+    if (NDIM(slots[0]) != 2 || NDIM(slots[1]) != 1 || DIM(slots[0], 1) != DIM(slots[1], 0))
         return DECLINE;
     /* As a row times the transposed matrix. */
-    npy_intp size = DIM(arguments[0], 0), depth = DIM(arguments[1], 0);
-    Matrix row = {DATA(arguments[1]), 1, depth, depth, STEP(arguments[1], 0)};
-    return new_product(row, transposed(matrix_of(arguments[0])), type, 1, &size, NULL, 0);
+    npy_intp size = DIM(slots[0], 0), depth = DIM(slots[1], 0);
+    Matrix row = {DATA(slots[1]), 1, depth, depth, STEP(slots[1], 0)};
+    return new_product(row, transposed(matrix_of(slots[0])), type_of(slots[0]), 1, &size, NULL, 0);
 }
 
-static PyObject *dot(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *dot(PyObject *const *slots, const KernelEntry *entry)
 {
-    int type = real_type(arguments[0]);
-    if (!type || NDIM(arguments[0]) != 1 || !is_readable(arguments[0], type) || !is_readable(arguments[1], type) ||
-        NDIM(arguments[1]) != 1 || DIM(arguments[0], 0) != DIM(arguments[1], 0) || DIM(arguments[0], 0) > SHORT_DOT ||
-        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]) ||
-        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[1]))
+    int type = type_of(slots[0]);
+    if (NDIM(slots[0]) != 1 || DIM(slots[0], 0) > SHORT_DOT)
         return DECLINE;
-    PyObject *result = new_array(0, NULL, type);
-    if (!result)
-        return NULL;
-    double sum = dot_of(DATA(arguments[0]), DATA(arguments[1]), DIM(arguments[0], 0), type == NPY_DOUBLE);
-    if (type == NPY_DOUBLE)
-        *(double *)DATA(result) = sum;
-    else
-        *(float *)DATA(result) = (float)sum;
-    return result;
+    return store_number(dot_of(DATA(slots[0]), DATA(slots[1]), DIM(slots[0], 0), type == NPY_DOUBLE), type);
 }
 
 /* Batches: the dimensions before the last two, with a step of 0 where an operand's are broadcast. */
@@ -195,14 +166,11 @@ static PyObject *multiply_batches(PyObject *a, PyObject *b, int a_is_transposed,
     return result;
 }
 
-static PyObject *bmm(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *bmm(PyObject *const *slots, const KernelEntry *entry)
 {
-    PyObject *a = arguments[0], *b = arguments[1];
-    int type = real_type(a);
-    if (!type || !is_readable(a, type) || !is_readable(b, type) || NDIM(a) != 3 || NDIM(b) != 3 ||
-        DIM(a, 0) != DIM(b, 0))
+    if (NDIM(slots[0]) != 3 || NDIM(slots[1]) != 3 || DIM(slots[0], 0) != DIM(slots[1], 0))
         return DECLINE;
-    return multiply_batches(a, b, 0, 0, type);
+    return multiply_batches(slots[0], slots[1], 0, 0, type_of(slots[0]));
 }
 
 /* The shape of `array` with another last size. */
@@ -224,14 +192,14 @@ static PyObject *multiply_rows(PyObject *array, Matrix other, int type, const ch
     return new_product(rows, other, type, NDIM(array), shape, start, 0);
 }
 
-static PyObject *matmul_batched(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *matmul_batched(PyObject *const *slots, const KernelEntry *entry)
 {
-    PyObject *a = arguments[0], *b = arguments[1];
-    int type = real_type(a);
-    if (!type || !is_readable(a, type) || !is_readable(b, type) || NDIM(a) < 2 || NDIM(b) < 2)
+    PyObject *a = slots[0], *b = slots[1];
+    int type = type_of(a);
+    if (NDIM(a) < 2 || NDIM(b) < 2)
         return DECLINE;
     if (NDIM(b) == 2)
-        return folds(a, type) ? multiply_rows(a, matrix_of(b), type, NULL) : DECLINE;
+        return folds(a) ? multiply_rows(a, matrix_of(b), type, NULL) : DECLINE;
     return multiply_batches(a, b, 0, 0, type);
 }
 
@@ -248,120 +216,99 @@ static int same_batches(PyObject *a, PyObject *b, PyObject *shape)
     return 1;
 }
 
-static PyObject *matmul_grad_input(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *matmul_grad_input(PyObject *const *slots, const KernelEntry *entry)
 {
-    PyObject *grad = arguments[0], *shape = arguments[1], *other = arguments[2];
-    int type = real_type(grad);
-    if (!type || !is_readable(grad, type) || !is_readable(other, type) || NDIM(grad) < 3 || NDIM(other) < 2 ||
-        !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != NDIM(grad))
+    PyObject *grad = slots[0], *shape = slots[1], *other = slots[2];
+    int type = type_of(grad);
+    if (NDIM(grad) < 3 || NDIM(other) < 2 || !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != NDIM(grad))
         return DECLINE;
     if (NDIM(other) == 2)
-        return folds(grad, type) ? multiply_rows(grad, transposed(matrix_of(other)), type, NULL) : DECLINE;
+        return folds(grad) ? multiply_rows(grad, transposed(matrix_of(other)), type, NULL) : DECLINE;
     return same_batches(grad, other, shape) ? multiply_batches(grad, other, 0, 1, type) : DECLINE;
 }
 
-static PyObject *matmul_grad_other(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *matmul_grad_other(PyObject *const *slots, const KernelEntry *entry)
 {
-    PyObject *grad = arguments[0], *input = arguments[1], *shape = arguments[2];
-    int type = real_type(grad);
-    if (!type || !is_readable(grad, type) || !is_readable(input, type) || NDIM(grad) < 3 || NDIM(input) < 2 ||
-        !PyTuple_CheckExact(shape))
+    PyObject *grad = slots[0], *input = slots[1], *shape = slots[2];
+    int type = type_of(grad);
+    if (NDIM(grad) < 3 || NDIM(input) < 2 || !PyTuple_CheckExact(shape))
         return DECLINE;
-    if (PyTuple_GET_SIZE(shape) == 2 && NDIM(input) == NDIM(grad) && folds(grad, type) && folds(input, type)) {
+    if (PyTuple_GET_SIZE(shape) == 2 && NDIM(input) == NDIM(grad) && folds(grad) && folds(input)) {
         Matrix left = rows_of(input), right = rows_of(grad);
         return left.rows == right.rows ? new_matrix_product(transposed(left), right, type) : DECLINE;
     }
     return same_batches(grad, input, shape) ? multiply_batches(input, grad, 1, 0, type) : DECLINE;
 }
 
-/* `input @ weight.T`, plus a bias where one is given. */
-static PyObject *linear(PyObject *input, PyObject *weight, PyObject *bias)
+/* `input @ weight.T`, plus a bias where there is one. */
+static PyObject *linear(PyObject *const *slots, const KernelEntry *entry)
 {
-    int type = real_type(input);
-    if (!type || !folds(input, type) || !is_readable(weight, type) || NDIM(weight) != 2)
+    PyObject *input = slots[0], *weight = slots[1], *bias = entry->kind ? slots[2] : NULL;
+    if (!folds(input) || NDIM(weight) != 2 || (bias && (NDIM(bias) != 1 || DIM(bias, 0) != DIM(weight, 0))))
         return DECLINE;
-    if (bias && (!is_plain_of(bias, type) || NDIM(bias) != 1 || DIM(bias, 0) != DIM(weight, 0)))
-        return DECLINE;
-    return multiply_rows(input, transposed(matrix_of(weight)), type, bias ? DATA(bias) : NULL);
+    return multiply_rows(input, transposed(matrix_of(weight)), type_of(input), bias ? DATA(bias) : NULL);
 }
 
-static PyObject *linear_bias(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *linear_grad_input(PyObject *const *slots, const KernelEntry *entry)
 {
-    return linear(arguments[0], arguments[1], arguments[2]);
-}
-
-static PyObject *linear_product(PyObject *const *arguments, const KernelEntry *entry)
-{
-    return linear(arguments[0], arguments[1], NULL);
-}
-
-static PyObject *linear_grad_input(PyObject *const *arguments, const KernelEntry *entry)
-{
-    int type = real_type(arguments[0]);
-    if (!type || !folds(arguments[0], type) || !is_readable(arguments[1], type) || NDIM(arguments[1]) != 2)
+    if (!folds(slots[0]) || NDIM(slots[1]) != 2)
         return DECLINE;
-    return multiply_rows(arguments[0], matrix_of(arguments[1]), type, NULL);
+    return multiply_rows(slots[0], matrix_of(slots[1]), type_of(slots[0]), NULL);
 }
 
-static PyObject *linear_grad_weight(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *linear_grad_weight(PyObject *const *slots, const KernelEntry *entry)
 {
-    int type = real_type(arguments[0]);
-    if (!type || !folds(arguments[0], type) || !folds(arguments[1], type))
+    if (!folds(slots[0]) || !folds(slots[1]))
         return DECLINE;
-    Matrix grad = rows_of(arguments[0]), input = rows_of(arguments[1]);
-    return grad.rows == input.rows ? new_matrix_product(transposed(grad), input, type) : DECLINE;
+    Matrix grad = rows_of(slots[0]), input = rows_of(slots[1]);
+    return grad.rows == input.rows ? new_matrix_product(transposed(grad), input, type_of(slots[0])) : DECLINE;
 }
 
-static PyObject *linear_grad_bias(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *linear_grad_bias(PyObject *const *slots, const KernelEntry *entry)
 {
-    int type = real_type(arguments[0]);
-    if (!type || !folds(arguments[0], type))
+    if (!folds(slots[0]))
         return DECLINE;
-    Matrix rows = rows_of(arguments[0]);
+    Matrix rows = rows_of(slots[0]);
     if (rows.column_step != 1)
         return DECLINE;
     npy_intp size = rows.columns;
-    PyObject *result = new_array(1, &size, type);
+    PyObject *result = new_array(1, &size, type_of(slots[0]));
     if (result)
-        add_rows(&rows, DATA(result), type == NPY_DOUBLE);
+        add_rows(&rows, DATA(result), type_of(slots[0]) == NPY_DOUBLE);
     return result;
 }
 
 /* Only as `beta * input + mat1 @ mat2` with beta 1 and alpha 1, which is what programs say by leaving them out. */
-static PyObject *addmm(PyObject *const *arguments, const KernelEntry *entry)
+static PyObject *addmm(PyObject *const *slots, const KernelEntry *entry)
 {
-    double beta, alpha;
-    if (!read_number(arguments[3], &beta) || beta != 1 || !read_number(arguments[4], &alpha) || alpha != 1)
-        return DECLINE;
-    PyObject *input = arguments[0];
-    int type = real_type(arguments[1]);
-    if (!type || !is_readable(arguments[1], type) || !is_readable(arguments[2], type) || !is_plain_of(input, type) ||
-        NDIM(arguments[1]) != 2 || NDIM(arguments[2]) != 2 || DIM(arguments[1], 1) != DIM(arguments[2], 0))
-        return DECLINE;
-    Matrix a = matrix_of(arguments[1]), b = matrix_of(arguments[2]);
-    npy_intp shape[] = {a.rows, b.columns};
+    PyObject *input = slots[0];
     int ndim = NDIM(input);
+    if (number_of(slots[3]) != 1 || number_of(slots[4]) != 1 || NDIM(slots[1]) != 2 || NDIM(slots[2]) != 2 ||
+        DIM(slots[1], 1) != DIM(slots[2], 0))
+        return DECLINE;
+    Matrix a = matrix_of(slots[1]), b = matrix_of(slots[2]);
+    npy_intp shape[] = {a.rows, b.columns};
     if (ndim < 1 || ndim > 2 || DIM(input, ndim - 1) != b.columns || (ndim == 2 && DIM(input, 0) != a.rows))
         return DECLINE;
-    return new_product(a, b, type, 2, shape, DATA(input), ndim == 2 ? b.columns : 0);
+    return new_product(a, b, type_of(input), 2, shape, DATA(input), ndim == 2 ? b.columns : 0);
 }
 
 const KernelEntry matrix_product_kernels[] = {
-    {"mm", mm},
-    {"bmm", bmm},
-    {"mv", mv},
-    {"dot", dot},
-    {"matmul_batched", matmul_batched},
-    {"matmul_grad_input", matmul_grad_input},
-    {"matmul_grad_other", matmul_grad_other},
-    {"linear_bias", linear_bias},
-    {"linear_bias_folded", linear_bias},
-    {"linear_product", linear_product},
-    {"linear_product_folded", linear_product},
-    {"linear_grad_input", linear_grad_input},
-    {"linear_grad_weight", linear_grad_weight},
-    {"linear_grad_bias", linear_grad_bias},
-    {"addmm", addmm},
+    {"mm", mm, "aa"},
+    {"bmm", bmm, "aa"},
+    {"mv", mv, "aa"},
+    {"dot", dot, "pP"},
+    {"matmul_batched", matmul_batched, "aa"},
+    {"matmul_grad_input", matmul_grad_input, "a.a"},
+    {"matmul_grad_other", matmul_grad_other, "aa"},
+    {"linear_bias", linear, "aap", 1},
+    {"linear_bias_folded", linear, "aap", 1},
+    {"linear_product", linear, "aa"},
+    {"linear_product_folded", linear, "aa"},
+    {"linear_grad_input", linear_grad_input, "aa"},
+    {"linear_grad_weight", linear_grad_weight, "aa"},
+    {"linear_grad_bias", linear_grad_bias, "a"},
+    {"addmm", addmm, "paann"},
     {NULL},
 };
 
