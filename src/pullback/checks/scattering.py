@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks.dtypes import refuse_complex
-from pullback.typing import Array, Arrays, Dim, Shape
+from pullback.typing import Array, Arrays, Dim, Scalar, Shape
 
 
 def _check_index_dtype(name: str, index: Array, allowed: tuple[str, ...]) -> None:
@@ -41,11 +41,55 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
         )
 
 
+def _check_scattered(name: str, input: Array, dim: int, index: Array, src: Array | None = None) -> None:
+    """Refuse an index that does not name places of `input`, or (if it has any) asks for more than `src` has."""
+    if index.size:
+        if index.dtype.str[1:] not in ("i4", "i8"):
+            raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+        if max(index.ndim, 1) != max(input.ndim, 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+        if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        for d, size in enumerate(index.shape):
+            small = d != dim and input.ndim and size > input.shape[d]
+            if small or (src is not None and size > (src.shape[d] if src.ndim else 1)):
+                source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+                raise RuntimeError(
+                    f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from "
+                    f"dimension {dim}{source}"
+                )
+    if src is not None and input.dtype != src.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+
+
+def scatter(input: Array, dim: Dim, index: Array, src: Array) -> None:
+    _check_scattered("scatter", input, dim, index, src)
+
+
+def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> None:
+    _check_scattered("scatter_add", input, dim, index, src)
+
+
+def _require_same_dtype(name: str, input: Array, source: Array) -> None:
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must have the "
+            "same scalar type"
+        )
+
+
+def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Scalar = 1) -> None:
+    _check_index_dtype("index_add_", index, ("i4", "i8"))
+    _check_source("index_add_", input, dim, index, source)
+    _require_same_dtype("index_add_", input, source)
+
+
 def scatter_reduce(input: Array, dim: Dim, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> None:
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce in ("amax", "amin"):
         refuse_complex(f"scatter_gather_tensor_cpu_reduce_{reduce}", input)
+    _check_scattered("scatter_reduce", input, dim, index, src)
 
 
 def index_reduce(
@@ -54,9 +98,5 @@ def index_reduce(
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     _check_index_dtype("index_reduce_", index, ("i4", "i8"))
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"index_reduce_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) must "
-            "have the same scalar type"
-        )
+    _require_same_dtype("index_reduce_", input, source)
     _check_source("index_reduce_", input, dim, index, source)

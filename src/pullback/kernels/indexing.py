@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import scalar_type_name
+from pullback.checks import checked
 from pullback.facts import declare
 from pullback.kernels.positions import add_at, check_index, flat_positions, normalized, without_repetition
 from pullback.native import by_device, native
@@ -16,20 +17,12 @@ from pullback.typing import Array, Arrays, Dim, Shape
 
 
 @native
+@checked
 def select(input: Array, dim: Dim, index: int) -> Array:
     """A view at one position of a dimension."""
-    size = input.shape[dim] if input.ndim else 0
-    if not -size <= index < size:
-        raise _bad_select(input, dim, index)
     if dim == 0:
         return input[index, ...]
     return input[(*[slice(None)] * dim, index, ...)]
-
-
-def _bad_select(input: Array, dim: int, index: int) -> IndexError:
-    if input.ndim == 0:
-        return IndexError("select() cannot be applied to a 0-dim tensor.")
-    return IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
 
 
 @by_device
@@ -39,12 +32,9 @@ def select_back(input: Array, shape: Shape, dim: int, index: int) -> Array:
 
 
 @native
+@checked
 def slice_view(input: Array, dim: Dim, start: int, end: int, step: int) -> Array:
     """A view of part of a dimension; bounds are clamped as Python clamps them."""
-    if input.ndim == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
     if dim == 0:
         return input[start:end:step]
     return input[(*[slice(None)] * dim, slice(start, end, step))]
@@ -137,16 +127,14 @@ def index_back(grad: Array, shape: Shape, indices: Arrays, dims: Shape) -> Array
 
 
 @native
+@checked
 def index_select(input: Array, dim: Dim, index: Array) -> Array:
     """The slices of `input` at the positions `index` along `dim`.
 
     `index` is a vector (n,) of int64 or int32; the result has the shape of `input` with size n along `dim`. For
     dim=0: y[i] = input[index[i]].
     """
-    _check_index_vector("index_select", index)
     if input.ndim == 0:
-        if index.size != 1:
-            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         if not is_at_hand(index):
             check_index(index, 1, 0)
         elif int(index.reshape(())) != 0:
@@ -166,15 +154,6 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
     return np.take(input, index.reshape(-1), axis=dim)
 
 
-def _check_index_vector(name: str, index: Array) -> None:
-    if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
-    if index.dtype.kind != "i" or index.itemsize < 4:
-        raise RuntimeError(
-            f"{name}(): Expected dtype int32 or int64 for index, but got {scalar_type_name(index.dtype)}"
-        )
-
-
 @native
 def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Array:
     """The gradient of `index_select`."""
@@ -186,6 +165,7 @@ def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Arra
 
 
 @native
+@checked
 def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> Array:
     """result[i][j] = input[index[i][j]][j], with the index at `dim`.
 
@@ -198,16 +178,6 @@ def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> A
 def _checked_flat(input: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
         return index.astype(np.int64)
-    if index.dtype != np.int64 and index.dtype != np.int32:
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for d in range(index.ndim):
-        if d != dim and input.ndim and index.shape[d] > input.shape[d]:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
-                f"{list(input.shape)} apart from dimension {dim}"
-            )
     check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     return flat_positions(input.shape, dim, index)
 

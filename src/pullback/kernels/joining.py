@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.checks import checked
 from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Shape
 
@@ -61,36 +62,19 @@ def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:
 
 
 @native
+@checked
 def split(input: Array, split_size: int, dim: Dim = 0) -> tuple[Array, ...]:
     """Views of `split_size` along a dimension; the last may be smaller."""
-    if input.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    if split_size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     extent = input.shape[dim]
-    if split_size == 0 and extent:
-        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
     lead = (slice(None),) * dim
     starts = range(0, extent, split_size) if split_size and extent else (0,)
     return tuple([input[(*lead, slice(start, start + split_size))] for start in starts])
 
 
 @native
+@checked
 def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Array, ...]:
     """Views of the given sizes along a dimension."""
-    if input.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    if any(size < 0 for size in split_sizes):
-        raise RuntimeError(
-            "split_with_sizes expects split_sizes have only non-negative entries, but got "
-            f"split_sizes={list(split_sizes)}"
-        )
-    if sum(split_sizes) != input.shape[dim]:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
-            "dimension "
-            f"{dim}), but got split_sizes={list(split_sizes)}"
-        )
     lead, start, parts = (slice(None),) * dim, 0, []
     for size in split_sizes:
         parts.append(input[(*lead, slice(start, start + size))])

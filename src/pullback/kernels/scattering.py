@@ -11,7 +11,7 @@ from pullback.backend.device import device_of, move_array
 from pullback.backend.dtype import number_as, scalar_type_name
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_complex, refuse_unordered
-from pullback.checks.scattering import _check_index_dtype, _check_source
+from pullback.checks.scattering import _check_scattered
 from pullback.kernels.creation import checked_number
 from pullback.kernels.indexing import full_index
 from pullback.kernels.positions import add_at, check_index, flat_positions
@@ -61,25 +61,10 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
         ) from None
 
 
-def _flat(name: str, input: Array, dim: int, index: Array, src: Array | None = None) -> Array:
-    """The flat positions of a scatter operation, its arguments checked."""
+def _flat(input: Array, dim: int, index: Array) -> Array:
+    """The flat positions of a scatter operation."""
     if index.size == 0:
         return index.astype(np.int64)
-    if index.dtype != np.int64 and index.dtype != np.int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    for d, size in enumerate(index.shape):
-        small = d != dim and input.ndim and size > input.shape[d]
-        if small or (src is not None and size > (src.shape[d] if src.ndim else 1)):
-            source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-            raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from "
-                "dimension "
-                f"{dim}{source}"
-            )
     check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     return flat_positions(input.shape, dim, index)
 
@@ -91,16 +76,11 @@ def _part(src: Array, index: Array) -> Array:
     return src.reshape(index.shape) if src.ndim != index.ndim else src[tuple([slice(n) for n in index.shape])]
 
 
-def _check_same_dtype(name: str, input: Array, src: Array) -> None:
-    if input.dtype != src.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-
-
 @native
+@checked
 def scatter(input: Array, dim: Dim, index: Array, src: Array) -> Array:
     """A copy of `input` with result[index[i][j]][j] = src[i][j], with the index at `dim`."""
-    places = _flat("scatter", input, dim, index, src)
-    _check_same_dtype("scatter", input, src)
+    places = _flat(input, dim, index)
     result = row_major_copy(input)
     if index.size:
         result.reshape(-1)[places] = _part(src, index)
@@ -110,17 +90,18 @@ def scatter(input: Array, dim: Dim, index: Array, src: Array) -> Array:
 @by_device
 def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number written at positions."""
-    places = _flat("scatter", input, dim, index)
+    _check_scattered("scatter", input, dim, index)
+    places = _flat(input, dim, index)
     result = row_major_copy(input)
     result.reshape(-1)[places] = checked_number(value, input.dtype)
     return result
 
 
 @native
+@checked
 def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> Array:
     """A copy of `input` with `src` added at positions; repeated ones add up."""
-    places = _flat("scatter_add", input, dim, index, src)
-    _check_same_dtype("scatter", input, src)
+    places = _flat(input, dim, index)
     result = row_major_copy(input)
     if index.size:
         add_at(result.reshape(-1), (places.reshape(-1),), _part(src, index).reshape(-1))
@@ -173,8 +154,7 @@ def scatter_reduce(
     input: Array, dim: Dim, index: Array, src: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
     """A copy of `input` with `src` reduced into it at positions."""
-    places = _flat("scatter_reduce", input, dim, index, src)
-    _check_same_dtype("scatter", input, src)
+    places = _flat(input, dim, index)
     result = row_major_copy(input)
     if index.size:
         reduce_at(result.reshape(-1), places.reshape(-1), _part(src, index).reshape(-1), reduce, include_self)
@@ -182,6 +162,7 @@ def scatter_reduce(
 
 
 @native
+@checked
 def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Scalar = 1) -> Array:
     """A copy of `input` with slices of `source` added at positions of a dimension.
 
@@ -189,16 +170,8 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
     y[index[i]] += alpha * source[i].
     """
     result = row_major_copy(input)
-    _check_index_dtype("index_add_", index, ("i4", "i8"))
-    _check_source("index_add_", input, dim, index, source)
     if input.size or input.ndim < 2:  # PyTorch looks at no position where there are no slices to add to
         check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"index_add_(): self ({scalar_type_name(input.dtype)}) and source ({scalar_type_name(source.dtype)}) "
-            "must have "
-            "the same scalar type"
-        )
     if alpha != 1:
         source = source * number_as(alpha, input.dtype)
     if input.ndim == 0:

@@ -14,7 +14,8 @@ import numpy as np
 from pullback.backend.array_module import as_array, cast_array, copy_array, parts, restride
 from pullback.backend.array_module import as_strided as strided_window
 from pullback.backend.device import move_array
-from pullback.backend.dtype import complex_of, real_of, scalar_type_name, type_name
+from pullback.backend.dtype import complex_of, real_of, scalar_type_name
+from pullback.checks import checked
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, DType, Shape
 
@@ -191,6 +192,7 @@ def _check_view_dtype(input: Array, dtype: DType) -> None:
 
 
 @native
+@checked
 def expand(input: Array, size: Shape) -> Array:
     """A view with dimensions of size 1 repeated without copying."""
     input = np.asarray(input)
@@ -198,11 +200,6 @@ def expand(input: Array, size: Shape) -> Array:
     if shape == size:
         return input[...]
     lead = len(size) - len(shape)
-    if lead < 0:
-        raise RuntimeError(
-            f"expand({type_name(input.dtype)}{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
-            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
-        )
     new_shape, new_strides = list(size), [0] * len(size)
     for position in range(len(size) - 1, -1, -1):
         wanted = size[position]
@@ -214,16 +211,6 @@ def expand(input: Array, size: Shape) -> Array:
             stride = input.itemsize if last else new_shape[position + 1] * new_strides[position + 1]
         if wanted == -1 and position >= lead:
             new_shape[position] = wanted = have
-        if wanted < 0:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
-                f"{position}"
-            )
-        if have != wanted and have != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at non-singleton "
-                f"dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
-            )
         new_strides[position] = stride if have == wanted else 0
     return restride(input, tuple(new_shape), tuple(new_strides))
 
@@ -244,10 +231,9 @@ def permute(input: Array, dims: Shape) -> Array:
 
 
 @native
+@checked
 def t(input: Array) -> Array:
     """A view of a matrix with its dimensions exchanged."""
-    if input.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return input.transpose()
 
 

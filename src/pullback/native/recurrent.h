@@ -2,17 +2,11 @@
 #ifndef PULLBACK_RECURRENT_H
 #define PULLBACK_RECURRENT_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "products.h"
 #include "rows.h"
-
-/* The gates of a row do not overlap. */
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
 
 #define SIGMOID(x) (REAL_IS_FLOAT ? (REAL)fast_sigmoidf((float)(x)) : (REAL)fast_sigmoid((double)(x)))
 #define TANH(x) (REAL_IS_FLOAT ? (REAL)fast_tanhf((float)(x)) : (REAL)fast_tanh((double)(x)))
@@ -144,24 +138,79 @@ INLINE int read_grads(const Sizes *s, PyObject *const *arguments, int count, PyO
     return all_made(grads, count);
 }
 
-/* The gradients of input, weights and biases from those of the sums that go into the gates, which may differ for what
- * comes from the input and what comes from the state. */
-enum { SUM_INPUT, SUM_WEIGHT_IH, SUM_WEIGHT_HH, SUM_BIAS_IH, SUM_BIAS_HH, SUM_RESULTS };
+/* The results of a layer's gradient: of the input, the `states` initial states, the weights and the biases. */
+#define MOST_RESULTS 7
 
-INLINE void sum_up_gradients(const Sizes *s, const void *from_input, const void *from_state, PyObject *input,
-                             PyObject *weight_ih, const void *hidden_before, PyObject *const *results)
+/* Of input, weights and biases, from the gradients of the sums that go into the gates, which may differ for what comes
+ * from the input and what comes from the state. */
+INLINE void sum_up_gradients(const Sizes *s, int states, const void *from_input, const void *from_state,
+                             PyObject *const *layer, const void *hidden_before, PyObject *const *made)
 {
     ptrdiff_t rows = s->steps * s->batch, gates = s->gates * s->size;
+    PyObject *const *weights = made + 1 + states;
     Matrix to_input = plain_matrix(from_input, rows, gates), to_state = plain_matrix(from_state, rows, gates);
-    put_product(s->type, to_input, plain_matrix(data_of(weight_ih), gates, s->width), NULL, data_of(results[SUM_INPUT]));
-    put_product(s->type, transposed(to_input), plain_matrix(data_of(input), rows, s->width), NULL,
-                data_of(results[SUM_WEIGHT_IH]));
-    put_product(s->type, transposed(to_state), plain_matrix(hidden_before, rows, s->size), NULL,
-                data_of(results[SUM_WEIGHT_HH]));
-    if (results[SUM_BIAS_IH] != Py_None)
-        add_rows(&to_input, data_of(results[SUM_BIAS_IH]), s->type == NPY_DOUBLE);
-    if (results[SUM_BIAS_HH] != Py_None)
-        add_rows(&to_state, data_of(results[SUM_BIAS_HH]), s->type == NPY_DOUBLE);
+    put_product(s->type, to_input, plain_matrix(data_of(layer[1 + states]), gates, s->width), NULL, data_of(made[0]));
+    put_product(s->type, transposed(to_input), plain_matrix(data_of(layer[0]), rows, s->width), NULL, data_of(weights[0]));
+    put_product(s->type, transposed(to_state), plain_matrix(hidden_before, rows, s->size), NULL, data_of(weights[1]));
+    if (weights[2] != Py_None)
+        add_rows(&to_input, data_of(weights[2]), s->type == NPY_DOUBLE);
+    if (weights[3] != Py_None)
+        add_rows(&to_state, data_of(weights[3]), s->type == NPY_DOUBLE);
+}
+
+/* Computes a layer's results from its arguments, or their gradients from those of the results (`grads`, row-major) and
+ * from what was saved; `room` is of so many bytes. */
+typedef void (*RunLayer)(const Sizes *s, PyObject *const *layer, int is_tanh, PyObject *const *made, char *room);
+typedef void (*RunLayerBack)(const Sizes *s, PyObject *const *grads, PyObject *const *layer, PyObject *const *saved,
+                             int is_tanh, PyObject *const *made, char *room);
+
+INLINE PyObject *run_layer(const Sizes *s, PyObject *const *layer, int is_tanh, size_t bytes, RunLayer run, PyObject **made,
+                           int count)
+{
+    char *room = malloc(bytes);
+    if (room && all_made(made, count)) {
+        Py_BEGIN_ALLOW_THREADS
+        run(s, layer, is_tanh, made, room);
+        Py_END_ALLOW_THREADS
+    } else if (!room) {
+        Py_CLEAR(made[0]);
+        PyErr_NoMemory();
+    }
+    free(room);
+    return pack(count, made);
+}
+
+/* `arguments` are the gradients of the output and of the final states, then the layer's. */
+INLINE PyObject *run_layer_back(const Sizes *s, PyObject *const *arguments, int states, PyObject *const *saved, int is_tanh,
+                                size_t bytes, RunLayerBack run)
+{
+    PyObject *const *layer = arguments + 1 + states, *const *biases = layer + 3 + states;
+    PyObject *grads[3] = {NULL}, *made[MOST_RESULTS] = {NULL}, *result = NULL;
+    if (read_grads(s, arguments, 1 + states, grads)) {
+        char *room = malloc(bytes);
+        made[0] = new_matrix(s, s->steps, s->batch, s->width);
+        for (int i = 1; i <= states; i++)
+            made[i] = new_matrix(s, 0, s->batch, s->size);
+        made[states + 1] = new_matrix(s, 0, s->gates * s->size, s->width);
+        made[states + 2] = new_matrix(s, 0, s->gates * s->size, s->size);
+        made[states + 3] = new_bias(s, biases[0]);
+        made[states + 4] = new_bias(s, biases[1]);
+        if (room && all_made(made, states + 5)) {
+            for (int i = 1; i <= states; i++)
+                memcpy(data_of(made[i]), data_of(grads[i]), s->batch * s->size * s->item);
+            Py_BEGIN_ALLOW_THREADS
+            run(s, grads, layer, saved, is_tanh, made, room);
+            Py_END_ALLOW_THREADS
+        } else if (!room) {
+            Py_CLEAR(made[0]);
+            PyErr_NoMemory();
+        }
+        free(room);
+        result = pack(states + 5, made);
+    }
+    for (int i = 0; i <= states; i++)
+        Py_XDECREF(grads[i]);
+    return result;
 }
 
 #endif
