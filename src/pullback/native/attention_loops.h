@@ -23,9 +23,11 @@ INLINE REAL TYPED(top_of_row)(const REAL *scores, ptrdiff_t count)
     for (; j + LANES <= count; j += LANES)
         for (int l = 0; l < LANES; l++)
             lanes[l] = scores[j + l] > lanes[l] ? scores[j + l] : lanes[l];
-    TYPED(pad)(padded, scores + j, count - j, -(REAL)INFINITY);
-    for (int l = 0; l < LANES; l++)
-        lanes[l] = padded[l] > lanes[l] ? padded[l] : lanes[l];
+    if (j < count) {
+        TYPED(pad)(padded, scores + j, count - j, -(REAL)INFINITY);
+        for (int l = 0; l < LANES; l++)
+            lanes[l] = padded[l] > lanes[l] ? padded[l] : lanes[l];
+    }
     return TYPED(largest_of)(lanes);
 }
 
@@ -39,13 +41,29 @@ INLINE REAL TYPED(exponentials_of_row)(REAL *scores, ptrdiff_t count, REAL shift
             scores[j + l] = EXPONENTIAL(scores[j + l] - shift);
             lanes[l] += scores[j + l];
         }
-    TYPED(pad)(padded, scores + j, count - j, -(REAL)INFINITY);
-    for (int l = 0; l < LANES; l++) {
-        padded[l] = EXPONENTIAL(padded[l] - shift);
-        lanes[l] += padded[l];
+    if (j < count) {
+        TYPED(pad)(padded, scores + j, count - j, -(REAL)INFINITY);
+        for (int l = 0; l < LANES; l++) {
+            padded[l] = EXPONENTIAL(padded[l] - shift);
+            lanes[l] += padded[l];
+        }
+        TYPED(copy_rest)(scores + j, padded, count - j);
     }
-    TYPED(copy_rest)(scores + j, padded, count - j);
     return (REAL)TYPED(total_of)(lanes);
+}
+
+/* How many keys the row `i` of a block sees. */
+INLINE ptrdiff_t TYPED(visible_to)(const Scores *s, ptrdiff_t i)
+{
+    return s->is_causal && s->first_row + i + 1 < s->columns ? s->first_row + i + 1 : s->columns;
+}
+
+/* Where loops over the row end: LANES at a time where there are so many, since single elements take as long each. What
+ * lies after the keys that are seen is there to be written over. */
+INLINE ptrdiff_t TYPED(end_of)(const Scores *s, ptrdiff_t visible)
+{
+    ptrdiff_t end = (visible + LANES - 1) / LANES * LANES;
+    return end < s->columns ? end : s->columns;
 }
 
 /* Rows of scores become weights that are not divided by their sums yet; the keys after `visible` get weight zero. */
@@ -53,16 +71,18 @@ MULTIVERSIONED static void TYPED(weigh)(const Scores *s, void *totals, void *nor
 {
     for (ptrdiff_t i = 0; i < s->rows; i++) {
         REAL *scores = (REAL *)s->data + i * s->columns;
-        ptrdiff_t visible = s->is_causal && s->first_row + i + 1 < s->columns ? s->first_row + i + 1 : s->columns;
+        ptrdiff_t visible = TYPED(visible_to)(s, i), end = TYPED(end_of)(s, visible);
         const char *mask = s->mask ? s->mask + i * s->mask_row_step : NULL;
-        TYPED(mask_row)(scores, visible, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
-        REAL top = TYPED(top_of_row)(scores, visible);
+        TYPED(mask_row)(scores, end, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
+        for (ptrdiff_t j = visible; j < end; j++)
+            scores[j] = -(REAL)INFINITY;
+        REAL top = TYPED(top_of_row)(scores, end);
         if (top == -(REAL)INFINITY)
             top = 0;
-        REAL total = TYPED(exponentials_of_row)(scores, visible, top);
+        REAL total = TYPED(exponentials_of_row)(scores, end, top);
         if (total == 0)
             total = 1; /* no key is seen: the result is zero */
-        memset(scores + visible, 0, (s->columns - visible) * sizeof(REAL));
+        memset(scores + end, 0, (s->columns - end) * sizeof(REAL));
         ((REAL *)totals)[i] = total;
         ((REAL *)normalizers)[i] = (REAL)log(total) + top;
     }
@@ -84,11 +104,11 @@ MULTIVERSIONED static void TYPED(weigh_again)(const Scores *s, const void *norma
 {
     for (ptrdiff_t i = 0; i < s->rows; i++) {
         REAL *scores = (REAL *)s->data + i * s->columns, *slope = (REAL *)slopes + i * s->columns;
-        ptrdiff_t visible = s->is_causal && s->first_row + i + 1 < s->columns ? s->first_row + i + 1 : s->columns;
+        ptrdiff_t visible = TYPED(visible_to)(s, i), end = TYPED(end_of)(s, visible);
         const char *mask = s->mask ? s->mask + i * s->mask_row_step : NULL;
-        TYPED(mask_row)(scores, visible, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
+        TYPED(mask_row)(scores, end, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
         const REAL normalizer = ((const REAL *)normalizers)[i], mean = ((const REAL *)inner)[i], scale = (REAL)s->scale;
-        for (ptrdiff_t j = 0; j < visible; j++) {
+        for (ptrdiff_t j = 0; j < end; j++) {
             scores[j] = EXPONENTIAL(scores[j] - normalizer);
             slope[j] = (slope[j] - mean) * scores[j] * scale;
         }
