@@ -36,5 +36,5 @@ def attention_grouped_back(
     keys, values = (
         F.reshape(F.expand(F.unsqueeze(t, 2), apart), (batch, query.shape[1], length, width)) for t in (key, value)
     )
-    first, second, third = attention_back(grad, query, keys, values, attn_mask, is_causal, scale, result, logsumexp)
+    first, second, third = F.attention_back(grad, query, keys, values, attn_mask, is_causal, scale, result, logsumexp)
     return first, F.sum(F.reshape(second, apart), (2,)), F.sum(F.reshape(third, apart), (2,))

@@ -8,8 +8,9 @@ from typing import Any
 from pullback.kernels.attention import (
     attention_allowed as attention_allowed_kernel, attention_back as attention_back_kernel,
     attention_bias as attention_bias_kernel, attention_fused as attention_fused_kernel,
-    attention_grouped as attention_grouped_kernel, attention_grouped_back as attention_grouped_back_kernel,
+    attention_grouped as attention_grouped_kernel,
 )  # fmt: skip
+from pullback.recording.array_formulas import attention_grouped_back as attention_grouped_back_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_float, process,

@@ -12,15 +12,18 @@ from pullback.kernels.masking import (
     fill_in_place as fill_in_place_kernel, fill_in_place_tensor as fill_in_place_tensor_kernel,
     fill_tensor as fill_tensor_kernel, masked_fill as masked_fill_kernel,
     masked_fill_tensor as masked_fill_tensor_kernel, masked_scatter as masked_scatter_kernel,
-    masked_scatter_back as masked_scatter_back_kernel, select_scatter as select_scatter_kernel,
-    slice_scatter as slice_scatter_kernel, sum_where as sum_where_kernel, zero as zero_kernel,
+    select_scatter as select_scatter_kernel, slice_scatter as slice_scatter_kernel, sum_where as sum_where_kernel,
+    zero as zero_kernel,
 )  # fmt: skip
 from pullback.kernels.reductions import sum as sum_kernel
 from pullback.kernels.shape import (
     diagonal as diagonal_kernel, expand as expand_kernel, to_dtype as to_dtype_kernel,
     zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
 )  # fmt: skip
-from pullback.recording.array_formulas import masked_keep as masked_keep_kernel, strided_part as strided_part_kernel
+from pullback.recording.array_formulas import (
+    masked_keep as masked_keep_kernel, masked_scatter_back as masked_scatter_back_kernel,
+    strided_part as strided_part_kernel,
+)  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
     finish, gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int,

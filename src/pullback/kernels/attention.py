@@ -118,20 +118,6 @@ def attention_grouped(
     return attention_fused(query, _for_each(key, heads), _for_each(value, heads), attn_mask, is_causal, scale)
 
 
-@by_device
-def attention_grouped_back(
-    grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool, scale: float,
-    result: Array, logsumexp: Array,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The gradients of attention in which heads are shared."""
-    heads = query.shape[1]
-    keys, values = _for_each(key, heads), _for_each(value, heads)
-    first, *rest = attention_back(grad, query, keys, values, attn_mask, is_causal, scale, result, logsumexp)
-    batch, own, length, width = key.shape
-    second, third = (widened(part).reshape(batch, own, -1, length, width).sum(2) for part in rest)
-    return first, rounded(second, key.dtype), rounded(third, value.dtype)
-
-
 def _for_each(array: Array, heads: int) -> Array:
     """The heads of key or value, each as often as the query has heads for it."""
     return np.repeat(array, heads // array.shape[1], 1)

@@ -58,15 +58,6 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     return result
 
 
-@by_device
-def masked_scatter_back(grad: Array, mask: Array, shape: Shape) -> Array:
-    """The gradient of `masked_scatter` for its source: the elements taken, zeros for those left over."""
-    taken = np.broadcast_to(grad, broadcast_shape(grad.shape, mask.shape))[np.broadcast_to(mask, grad.shape)]
-    result: Array = np.zeros(int(np.prod(shape)), grad.dtype)
-    result[: taken.size] = taken
-    return result.reshape(shape)
-
-
 def _check_part(part: Array, src: Array) -> None:
     if part.shape != src.shape:
         raise RuntimeError(

@@ -50,12 +50,6 @@ def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
         return np.where(singular, np.array(np.nan, A.dtype), result), info
 
 
-@by_device
-def solve_adjoint(A: Array, B: Array, left: bool) -> Array:
-    """X of A^H X = B, or of X A^H = B: the gradient of a right-hand side."""
-    return linalg_solve_ex(A.swapaxes(-1, -2).conj(), B, left=left)[0]
-
-
 @native
 @checked
 def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:

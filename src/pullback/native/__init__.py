@@ -21,19 +21,27 @@ from typing import Any, TypeVar, cast
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+_INTERFACE = 2
+"""Of the extension module: one of another number was compiled from other sources. See INTERFACE in module.c."""
+
+
 def _load() -> Any:
-    """The extension module; None where it was not built or is turned off."""
+    """The extension module; None where it was not built, is turned off or does not fit these sources."""
     if os.environ.get("PULLBACK_NATIVE", "1") == "0":
         return None
     try:
-        return import_module("pullback.native.kernels")
+        found = import_module("pullback.native.kernels")
     except ModuleNotFoundError:
         return None
     except ImportError as error:
-        warnings.warn(
-            f"pullback's compiled kernels do not load, NumPy's are used: {error}", RuntimeWarning, stacklevel=2
-        )
-        return None
+        problem = f"do not load, NumPy's are used: {error}"
+    else:
+        if getattr(found, "INTERFACE", None) == _INTERFACE:
+            return found
+        problem = "were compiled from other sources, NumPy's are used: install pullback again, or build_ext --inplace"
+    # Not a RuntimeWarning: those of the package itself, which are NumPy's, are not shown.
+    warnings.warn(f"pullback's compiled kernels {problem}", UserWarning, stacklevel=2)
+    return None
 
 
 extension: Any = _load()

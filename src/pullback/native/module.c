@@ -362,6 +362,9 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "pullback.native.kernels", "Compiled kernels; see pullback.native.", -1, methods,
 };
 
+/* What Python asks for: a module of another number was compiled from other sources. */
+#define INTERFACE 2
+
 PyMODINIT_FUNC PyInit_kernels(void)
 {
     import_array();
@@ -369,9 +372,9 @@ PyMODINIT_FUNC PyInit_kernels(void)
     if (PyType_Ready(&KernelType) || prepare_methods() || prepare_guards())
         return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module && (PyModule_AddFunctions(module, source_line_methods) || PyModule_AddFunctions(module, cut_methods) ||
-                   PyModule_AddFunctions(module, pass_methods) || PyModule_AddFunctions(module, tensor_methods) ||
-                   PyModule_AddFunctions(module, watching_methods)))
+    if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddFunctions(module, source_line_methods) ||
+                   PyModule_AddFunctions(module, cut_methods) || PyModule_AddFunctions(module, pass_methods) ||
+                   PyModule_AddFunctions(module, tensor_methods)))
         Py_CLEAR(module);
 #if defined(QUICK_BUILD) /* for tests, in less time: setup.py */
     if (module && PyModule_AddIntConstant(module, "quick_build", 1))
