@@ -29,7 +29,9 @@ COMPILE = os.environ.get("PULLBACK_COMPILE", "all")
 KERNELS = "pullback.native.kernels"
 SOURCES_ONLY = frozenset(("editable_wheel", "develop", "dist_info", "egg_info", "sdist"))
 """Commands that leave the Python sources to be run. (`editable_mode` is set too late: metadata are made before.)"""
-FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden"]
+REFUSED = ["-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration"]
+"""Older compilers only warn of what clang, and gcc from 14 on, refuse."""
+FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fvisibility=hidden", *REFUSED]
 """With -O2 tiles are not kept in registers: matrix products reach 40 GFLOP/s instead of 105 on one core."""
 QUICK = ["-O1", "-fexpensive-optimizations", "-DQUICK_BUILD", "-Wno-maybe-uninitialized", *FLAGS[1:]]
 """Compile in half of the time. The second makes one rounding of a product and a sum, which -O1 alone leaves as two."""

@@ -10,9 +10,9 @@
 #define MIDDLE_WORD 397
 
 #if defined(__GNUC__) && !defined(__clang__)
-#define INDEPENDENT _Pragma("GCC ivdep")
+#define VECTORISED_BY_GCC _Pragma("GCC ivdep")
 #else
-#define INDEPENDENT
+#define VECTORISED_BY_GCC
 #endif
 
 INLINE uint32_t twisted(uint32_t high, uint32_t low)
@@ -24,12 +24,12 @@ INLINE uint32_t twisted(uint32_t high, uint32_t low)
 /* Matsumoto and Nishimura's recurrence; a word depends on one that is at least 227 places before it. */
 MULTIVERSIONED static void twist(uint32_t *state)
 {
-    INDEPENDENT
+    VECTORISED_BY_GCC
     for (int i = 0; i < STATE_WORDS - MIDDLE_WORD; i++)
         state[i] = state[i + MIDDLE_WORD] ^ twisted(state[i], state[i + 1]);
     for (int begin = STATE_WORDS - MIDDLE_WORD; begin < STATE_WORDS - 1;) {
         int end = begin + STATE_WORDS - MIDDLE_WORD < STATE_WORDS - 1 ? begin + STATE_WORDS - MIDDLE_WORD : STATE_WORDS - 1;
-        INDEPENDENT
+        VECTORISED_BY_GCC
         for (int i = begin; i < end; i++)
             state[i] = state[i + MIDDLE_WORD - STATE_WORDS] ^ twisted(state[i], state[i + 1]);
         begin = end;

@@ -159,16 +159,16 @@ static PyObject *reshape(PyObject *const *arguments, const KernelEntry *entry)
 }
 
 /* Where an array is: NumPy tells it in two microseconds, by way of a dictionary. Subclasses are as good as arrays here. */
-static PyObject *data_address(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *data_address(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 1 || keywords || !PyArray_Check(arguments[0]))
+    if (!PyArray_Check(arguments[0]))
         return DECLINE;
     return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)arguments[0]));
 }
 
-static PyObject *memory_bounds(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+static PyObject *memory_bounds(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (positional != 1 || keywords || !PyArray_Check(arguments[0]) || !PyArray_SIZE((PyArrayObject *)arguments[0]))
+    if (!PyArray_Check(arguments[0]) || !PyArray_SIZE((PyArrayObject *)arguments[0]))
         return DECLINE;
     size_t low = (size_t)PyArray_DATA((PyArrayObject *)arguments[0]);
     size_t high = low + (size_t)PyArray_ITEMSIZE((PyArrayObject *)arguments[0]);

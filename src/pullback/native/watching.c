@@ -6,6 +6,8 @@
 #define PY_SSIZE_T_CLEAN
 #include "source_lines.h"
 
+#include <frameobject.h>
+
 static PyObject *event_names[8];
 
 /* `watcher` is (callback, passed): events of frames whose code's address is a key of `passed` are not told. */
