@@ -50,6 +50,7 @@ check: $(VENV)/.typed
 	$(BIN)/python -m tools.check_notes
 	$(BIN)/python -m tools.check_tables
 	$(BIN)/python -m tools.compatibility --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.developed
@@ -212,9 +213,9 @@ $(VENV)/.developed: $(VENV)/.numpy pyproject.toml setup.py $(NATIVE)
 	@PULLBACK_COMPILE=$${PULLBACK_COMPILE:-quick} $(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-# A second type checker, which the tests of the stubs use where it is installed.
+# What `make check` needs besides: a second type checker, which the tests of the stubs use, and the tools of the site.
 $(VENV)/.typed: $(VENV)/.developed
-	PULLBACK_COMPILE=0 $(PIP) install --quiet --no-build-isolation --editable '.[types]'
+	PULLBACK_COMPILE=0 $(PIP) install --quiet --no-build-isolation --editable '.[types,docs]'
 	touch $@
 
 $(VENV)/.conformance: $(VENV)/.developed
