@@ -21,7 +21,8 @@ MADE = (
 """Operators that make tensors of nothing."""
 
 PRIVATE = (
-    "_local_scalar_dense _to_copy _unsafe_view _reshape_alias alias lift_fresh lift_fresh_copy _linalg_check_errors"
+    "_local_scalar_dense _to_copy _unsafe_view _reshape_alias alias lift_fresh lift_fresh_copy _linalg_check_errors "
+    "sym_size"
 )
 """Operators that no user calls and that modes see."""
 

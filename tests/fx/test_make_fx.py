@@ -57,8 +57,8 @@ def test_modes_of_tracing() -> None:
     assert x.tolist() == [1.0, 1.0]
     make_fx(write)(x)
     assert x.tolist() == [2.0, 2.0]
-    with pytest.raises(NotImplementedError, match="symbolic"):
-        make_fx(write, tracing_mode="symbolic")
+    make_fx(write, tracing_mode="symbolic")(x)
+    assert x.tolist() == [2.0, 2.0]
     with pytest.raises(AssertionError, match="tracing_mode must be real/fake/symbolic, got other"):
         make_fx(write, tracing_mode="other")
 
@@ -82,3 +82,33 @@ def test_containers_that_differ_from_the_examples_are_refused() -> None:
     assert traced({"a": pullback.ones(3)}).tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(ValueError, match="was traced with"):
         traced([pullback.ones(2)])
+
+
+SYMBOLIC: dict[str, tuple[Any, Any, str]] = {
+    "view": (lambda x: x.view(x.shape[0], -1) * x.shape[0], (4, 3, 2), "view.default(x_1, [sym_size_int, -1])"),
+    "half": (lambda x: x[: x.shape[0] // 2], (4, 3), "floordiv = sym_size_int // 2"),
+    "zeros": (lambda x: pullback.zeros(x.size(1), x.size(0)) + x.t(), (5, 7), "zeros.default([sym_size_int, sym_size_int_1]"),
+    "gradient": (lambda x: pullback.func.grad(lambda x: (x * x).mean())(x), (5,), "expand.default(ones_like, [sym_size_int])"),
+    "a size": (lambda x: x.sum() * (2 * x.shape[0] + 1), (5, 6), " + 1;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_symbolic_sizes_are_read_from_the_arguments(name: str) -> None:
+    function, shape, text = SYMBOLIC[name]
+    traced = make_fx(function, tracing_mode="symbolic")(pullback.ones(shape))
+    assert text in traced.code
+    other = pullback.rand([size + 3 for size in shape])
+    pullback.testing.assert_close(traced(other), function(other))
+
+
+def test_a_size_that_the_function_fixes_stays_as_it_is() -> None:
+    weight = pullback.rand(3, 2)
+    traced = make_fx(lambda x: (x @ weight).view(-1, x.shape[1] - 1, 2), tracing_mode="symbolic")(pullback.ones(4, 3))
+    assert "view.default(mm, [-1, 2, 2])" in traced.code
+    assert traced(pullback.ones(6, 3)).shape == (3, 2, 2)
+    pullback.manual_seed(1)
+    expected = pullback.rand(1)
+    pullback.manual_seed(1)
+    make_fx(lambda x: x + pullback.rand(x.shape[0]), tracing_mode="symbolic")(pullback.ones(3))
+    assert pullback.equal(pullback.rand(1), expected)

@@ -192,6 +192,11 @@ def _same(input: Any) -> Any:
     return input
 
 
+@_private("sym_size")
+def _size(input: Any, dim: int) -> Any:
+    return input.shape[dim]
+
+
 @_private("lift_fresh_copy")
 def _copy(input: Any) -> Any:
     return input.clone()

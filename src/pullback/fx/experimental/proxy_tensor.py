@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pullback.dispatch.overloads import OpOverload, aten
 from pullback.func.batched_tensor import innermost
+from pullback.fx.experimental.symbolic_sizes import symbols_of, trace_with_symbols
 from pullback.fx.graph import Graph
 from pullback.fx.graph_module import GraphModule
 from pullback.fx.node import Node
@@ -153,7 +154,8 @@ def make_fx(
 
     Gradients that `f` computes are part of it. `decomposition_table` says how to take calls apart. With
     `tracing_mode="fake"` the examples are copied first, so that what `f` writes to them is not seen outside. Sizes are
-    those of the examples: `tracing_mode="symbolic"` is refused.
+    those of the examples; with `tracing_mode="symbolic"` they are read from the arguments, as far as `f` does the same for
+    other sizes, which it is run with.
 
     >>> import pullback
     >>> def slope(x):
@@ -168,13 +170,14 @@ def make_fx(
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
-    if tracing_mode == "symbolic":
-        raise NotImplementedError(
-            "make_fx: tracing_mode='symbolic' is not provided: a graph holds the sizes of its examples. "
-            "Trace once for each shape with tracing_mode='real'."
-        )
 
     def traced(*args: Any) -> GraphModule:
+        if tracing_mode == "symbolic":
+            leaves, spec = tree_flatten(args)
+            return trace_with_symbols(
+                lambda leaves: _trace(f, tree_unflatten(leaves, spec), decomposition_table or {}),
+                leaves, symbols_of(leaves), strict=False,
+            )  # fmt: skip
         values = tree_map(_copied, args) if tracing_mode == "fake" else args
         return _trace(f, values, decomposition_table or {})
 
