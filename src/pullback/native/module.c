@@ -374,7 +374,7 @@ PyMODINIT_FUNC PyInit_kernels(void)
     PyObject *module = PyModule_Create(&definition);
     if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddFunctions(module, source_line_methods) ||
                    PyModule_AddFunctions(module, cut_methods) || PyModule_AddFunctions(module, pass_methods) ||
-                   PyModule_AddFunctions(module, tensor_methods)))
+                   PyModule_AddFunctions(module, tensor_methods) || PyModule_AddFunctions(module, watching_methods)))
         Py_CLEAR(module);
 #if defined(QUICK_BUILD) /* for tests, in less time: setup.py */
     if (module && PyModule_AddIntConstant(module, "quick_build", 1))
