@@ -71,7 +71,6 @@ SAMPLES = [
     _inner("to_device", (normal(2, 3),), pullback.device("cpu"), pullback.device("cpu"), complex=True),
     _inner("pad_to", (normal(2, 3),), (4, 3), complex=True),
     _inner("tied", (normal(2, 3), normal(2, 3))),
-    _inner("zeros_of", (normal(2, 3),), complex=True),
     _inner("nextafter", (normal(2, 3), normal(2, 3))),
     _inner("reversed_cumsum", (normal(2, 3),), 1, complex=True),
     _inner("permute_rows", (normal(3, 2),), _whole(np.array([2, 3, 3], np.int32)), False, complex=True),

@@ -10,6 +10,7 @@ import pytest
 
 import pullback.native
 from pullback import kernels
+from pullback.backend.array_module import in_memory_order, order_of_operands
 from tests.native.elementwise_cases import (
     FUSED,
     assert_same,
@@ -190,9 +191,11 @@ def test_shapes_are_broadcast(left: tuple[int, ...], right: tuple[int, ...], dty
     first, second = (generator.standard_normal(shape).astype(dtype) for shape in (left, right))
     for a, b in ((first, second), (second, first), (first.T, second.T)):
         try:
-            expected = a * b
+            product = a * b
         except ValueError:
             continue
+        strides = [np.broadcast_to(operand, product.shape).strides for operand in (a, b)]
+        expected = in_memory_order(product, order_of_operands(strides, product.shape))
         assert_same("mul", strictly_compiled("mul")(a, b), expected)
 
 

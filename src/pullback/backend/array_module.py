@@ -57,19 +57,39 @@ def inverse_order(order: Sequence[int]) -> list[int]:
 
 def memory_order(array: Array) -> list[int]:
     """The dimensions from the slowest to the fastest varying; repeated (stride 0) ones stay where they are."""
-    order = list(range(array.ndim - 1, -1, -1))
-    for start in range(1, array.ndim):
-        place = start
-        for other in range(start - 1, -1, -1):
-            a, b = array.strides[order[other]], array.strides[order[place]]
-            if a == 0 or b == 0:
-                continue
-            if a < b:
+    return order_of_operands([array.strides], array.shape)
+
+
+def order_of_operands(strides: Sequence[Sequence[int]], shape: Shape) -> list[int]:
+    """The dimensions of a result from outside in, as PyTorch orders them: by the first operand whose strides can tell.
+
+    From the last one on, each changes places with those further inside in which it has the smaller steps.
+    """
+    order = list(range(len(shape)))
+    for dim in reversed(range(len(shape))):
+        place = dim
+        for at in range(dim + 1, len(shape)):
+            inside = _lies_inside(strides, shape, dim, order[at])
+            if inside is False:
                 break
-            if a > b or array.shape[order[other]] > array.shape[order[place]]:
-                order[other], order[place] = order[place], order[other]
-                place = other
-    return order[::-1]
+            if inside:
+                order[place], order[at], place = order[at], dim, at
+    return order
+
+
+def _lies_inside(strides: Sequence[Sequence[int]], shape: Shape, first: int, second: int) -> bool | None:
+    """Whether the first operand that can tell has the smaller steps along `first`, or equal ones along fewer elements."""
+    for steps in strides:
+        a, b = abs(steps[first]), abs(steps[second])
+        if a and b and (a != b or shape[first] < shape[second]):
+            return b >= a
+    return None
+
+
+@by_device
+def in_memory_order(array: Array, order: Sequence[int]) -> Array:
+    """The same values with the dimensions in this order in memory, from outside in: a copy unless they are."""
+    return np.ascontiguousarray(array.transpose(order)).transpose(inverse_order(order))
 
 
 def empty(shape: Shape, dtype: DType) -> Array:

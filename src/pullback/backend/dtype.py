@@ -371,7 +371,7 @@ def _stays_int64(input: Array, number: int) -> bool:
 
 def promote_to_float(input: Array) -> Array:
     """Integers and bools become the default floating dtype; the rest stays."""
-    return input if is_float_or_complex(input.dtype) else input.astype(_Defaults.floating)
+    return input if is_float_or_complex(input.dtype) else _cast_operand(input, _Defaults.floating)
 
 
 def promote_arrays_to_float(input: Array, other: Array | Scalar) -> tuple[Array, Any]:
@@ -424,7 +424,15 @@ def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
         return number_as(operand, numpy_dtype)
     if operand.dtype == numpy_dtype:
         return operand
-    return cast_half(operand, numpy_dtype)
+    return _cast_operand(operand, numpy_dtype)
+
+
+def _cast_operand(array: Array, numpy_dtype: DType) -> Array:
+    """An operand in another dtype; what is repeated in it stays so, and says nothing of how a result lies in memory."""
+    if type(array) is not np.ndarray or array.size < 2 or 0 not in array.strides:
+        return cast_half(array, numpy_dtype)
+    once = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
+    return np.broadcast_to(cast_half(once, numpy_dtype), array.shape)
 
 
 def number_as(value: Any, numpy_dtype: DType) -> Any:

@@ -50,7 +50,7 @@ def _check_scattered(name: str, input: Array, dim: int, index: Array, src: Array
             raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
         if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        for d, size in enumerate(index.shape):
+        for d, size in enumerate(index.shape or (1,)):
             small = d != dim and input.ndim and size > input.shape[d]
             if small or (src is not None and size > (src.shape[d] if src.ndim else 1)):
                 source = "" if src is None else f" and to be no larger size than src {list(src.shape)}"

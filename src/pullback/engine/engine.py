@@ -27,7 +27,7 @@ from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.streams import PassStreams
 from pullback.engine.validation import fit_gradient, fit_gradients
 from pullback.errors import AnomalyError, no_memory
-from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.accumulate_grad import USERS, AccumulateGrad
 from pullback.graph.anomaly_metadata import report_anomaly
 from pullback.graph.basic_nodes import GraphRoot
 from pullback.graph.edge import Edge, Edges
@@ -532,16 +532,19 @@ def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *
 
 
 def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
-    """Bring a gradient into the shape that the node gave out; the error names the node that sent it."""
+    """Bring a gradient into the shape and dtype that the node gave out; the error names the node that sent it."""
     grad, wanted = buffer.grads[0], node.input_metadata(0)
-    if grad is None or wanted is None or grad.shape == wanted.shape:
+    if grad is None or wanted is None:
+        return
+    dtype = grad._array.dtype if task.moves_tensors else grad.dtype
+    if grad.shape == wanted.shape and dtype == wanted.numpy_dtype:
         return
     senders = [(n, i) for n in task.dependencies for i, edge in enumerate(n.next_edges) if edge and edge[0] is node]
     sender, index = senders[0] if senders else (None, 0)
     (tensor,) = _as_tensors(task, [grad])
     fitted = [_in_mode(task, node, fit_gradient, sender, index, tensor, wanted)]
     buffer.grads[:] = fitted if task.moves_tensors else _as_values(fitted)
-    buffer.owned[0] = False
+    buffer.owned[0] = 1 if senders else USERS
 
 
 def _own(results: Sequence[Any], grads: Sequence[Any], held: Sequence[int]) -> tuple[bool, ...]:

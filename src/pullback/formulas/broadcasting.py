@@ -25,6 +25,8 @@ def sum_to(grad: Any, shape: Shape) -> Any:
     if not shape:
         return F.sum_all(grad)
     extra = grad.ndim - len(shape)
+    if extra < 0:  # values assigned at positions may have more dimensions, of size 1
+        return F.reshape(F.sum_to(grad, shape[-extra:]), tuple(shape))
     dims = tuple(range(extra)) + tuple(
         [extra + i for i, n in enumerate(shape) if n == 1 and grad.shape[extra + i] != 1]
     )

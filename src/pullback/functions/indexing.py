@@ -322,7 +322,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         return
     part, positions, dims = _part_for_writing(input, index)
     if dims:
-        G.index_put_(part, positions, dims, given)
+        G.index_put_(part, positions, dims, _without_leading_ones(given, 0))
         return
     check_captured(part, "copy")
     if given._array.ndim == 0 and part._array.ndim:
@@ -411,15 +411,16 @@ def _filling_value(input: Tensor, value: Tensor) -> Tensor:
     """One element of another dtype as what a mask is filled with."""
     dtype = input._array.dtype
     if value._array.dtype.kind == "c" and dtype.kind != "c":
-        value = new_tensor(checked_fill((), value._array.item(), dtype))
+        checked_fill((), value._array.item(), dtype)  # refuses an imaginary part
     return G.to_dtype(G.reshape(value, ()), dtype)
 
 
 def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
     """A value with more dimensions than the part it is written to loses the leading ones of size 1."""
-    if value._array.ndim <= ndim:
+    shape = value._array.shape
+    if len(shape) <= ndim or shape[0] != 1:
         return value
-    return G.view(value, value._array.shape[_leading_ones(value._array.shape) :])
+    return G.view(value, shape[_leading_ones(shape) :])
 
 
 def _leading_ones(shape: tuple[int, ...]) -> int:
@@ -442,12 +443,12 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
         check_overlap(part)
     elif has_internal_overlap(target):
         warn_of_expanded("index_put")
+    if values.ndim > (0 if dims else target.ndim):
+        values = values.reshape(values.shape[_leading_ones(values.shape) :])
     if dims:
         check_partial_overlap(target, values, whole=True)
         index_put_into(target, [p._array for p in positions], dims, values, False)
     else:
-        if values.ndim > target.ndim:
-            values = values.reshape(values.shape[_leading_ones(values.shape) :])
         if values.ndim and values.shape != target.shape:
             values = expand(values, target.shape)
         if values.ndim:  # one number is read before anything is written

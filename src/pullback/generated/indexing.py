@@ -204,7 +204,8 @@ class IndexBackward0(OperationNode):
 def index(input: Tensor, indices: Any, dims: Any) -> Tensor:
     """The elements at the positions that the broadcast `indices` give for the dimensions `dims`.
 
-    As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result is row-major.
+    As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result lies in memory as
+    the other dimensions do, and is row-major where they tell nothing.
     """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("index", (input, indices, dims))) is not PROCEED:

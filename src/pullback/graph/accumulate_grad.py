@@ -32,6 +32,9 @@ from pullback.tensor.version_counter import VersionCounter, count_write
 
 _creation_lock = process_lock()
 
+USERS = -1
+"""Instead of a count of owned gradients: the user gave it, and is taken to hold it."""
+
 
 def _copied(grad: Tensor, variable: Tensor) -> Tensor:
     """A recorded copy of a gradient, in the memory order of the leaf where that is dense."""
@@ -109,7 +112,7 @@ class AccumulateGrad(Node):
 
     def _taken(self, array: Any, owned: int) -> Tensor:
         """The first gradient: the array itself or a copy, whose version says how often it was written to."""
-        laid = self._laid_out(array, owned > 0)
+        laid = self._laid_out(array, owned > 0, owned == USERS)
         made = new_tensor(laid)
         if laid is not array:
             if array.dtype == laid.dtype and laid.strides == self.variable._array.strides:
@@ -118,7 +121,7 @@ class AccumulateGrad(Node):
             made._counter = VersionCounter(owned - 1)
         return made
 
-    def _laid_out(self, grad: Any, owned: bool) -> Any:
+    def _laid_out(self, grad: Any, owned: bool, of_user: bool) -> Any:
         """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
         variable = self.variable
         leaf = variable._array
@@ -127,7 +130,7 @@ class AccumulateGrad(Node):
         if wanted is not None and array.dtype is not wanted and array.dtype != wanted:
             array, owned = cast_array(array, wanted), True
         if self.shape is not None and array.shape != leaf.shape:
-            return _of_former_shape(array, leaf, owned)
+            return _of_former_shape(array, leaf, owned, of_user)
         if array.flags.c_contiguous and leaf.flags.c_contiguous:
             if owned and array.flags.writeable:
                 return array
@@ -199,13 +202,13 @@ def copy_like(array: Any, leaf: Any) -> Any:
     return contiguous_copy(array.transpose(order)).transpose(inverse)
 
 
-def _of_former_shape(array: Any, leaf: Any, owned: bool) -> Any:
+def _of_former_shape(array: Any, leaf: Any, owned: bool, of_user: bool) -> Any:
     """The first gradient of a leaf that has another shape since: taken over if its steps are the leaf's, else expanded.
 
     One that is not owned may stand for an expanded one, which PyTorch expands further, unless it has a single element.
     """
     steps = [(a, b) for n, a, b in zip(array.shape, array.strides, leaf.strides, strict=False) if n != 1]
-    if (owned or array.size == 1) and not any(a != b for a, b in steps):
+    if (owned or (array.size == 1 and not of_user)) and not any(a != b for a, b in steps):
         return array if owned and array.flags.writeable else copy_array(array)
     if not is_expandable_to(array.shape, leaf.shape):
         raise gradient_of_former_shape(leaf.shape, array.shape)

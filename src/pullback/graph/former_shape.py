@@ -1,7 +1,8 @@
-"""What stands between a tensor and its node after an operation that was not recorded changed the tensor's shape.
+"""What stands between a tensor and its node after something that was not recorded changed the tensor's shape or dtype.
 
-`y.unsqueeze_(0)` under no_grad leaves y's history as it is, so the gradients of y no longer have the shape that the node
-gave out. What y is used for from then on sends them here; the engine brings them into the former shape, or refuses.
+`y.unsqueeze_(0)` under no_grad, or `y.data = other`, leaves y's history as it is, so the gradients of y are no longer like
+what the node gave out. What y is used for from then on sends them here; the engine brings them into the former shape and
+dtype, or refuses.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ def _class_of(name: str) -> type[FormerShape]:
 
 
 def keep_former_shape(tensor: Tensor) -> None:
-    """Note that the shape of `tensor`, which a recorded operation made, was changed by one that was not recorded."""
+    """Note that shape or dtype of `tensor`, which a recorded operation made, was changed by one that was not recorded."""
     info = tensor._extra.view if tensor._extra is not None else None
     edge = tensor._edge if info is None else info.edge
     if edge is None:
         return
     metadata = edge[0].input_metadata(edge[1])
-    if metadata is None or metadata.shape == tensor._array.shape:
+    array = tensor._array
+    if metadata is None or (metadata.shape == array.shape and metadata.numpy_dtype == array.dtype):
         return
     node, output_nr = edge[0], edge[1]
     if isinstance(node, FormerShape):

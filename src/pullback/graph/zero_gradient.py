@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from pullback.backend.array_module import zeros_beside
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node, next_sequence_nr
-from pullback.kernels.broadcasting import sum_to
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 
 class ZeroGradient(Node):
     """The history of a tensor that was overwritten with numbers that depend on nothing."""
 
-    shapes: Sequence[Any] = ()
+    kinds: Sequence[tuple[Any, Any]] = ()
+    """Shape and dtype of each input, where they may be others than the result's."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return self._zeros(grads[0], edges, sum_to)
+        if grads[0] is None:
+            return (None,) * len(edges)
+        kinds = self.kinds or [(grads[0].shape, grads[0].dtype)] * len(edges)
+        return tuple([zeros_beside(grads[0], shape, dtype) for shape, dtype in kinds])
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        return self._zeros(grads[0], edges, lambda zeros, shape: zeros.sum_to_size(shape))
-
-    def _zeros(self, grad: Any, edges: Edges, summed: Callable[[Any, Any], Any]) -> Sequence[Any]:
-        if grad is None:
+        if grads[0] is None:
             return (None,) * len(edges)
-        zeros = grad * 0
-        return tuple([zeros if shape is None else summed(zeros, shape) for shape in self.shapes or [None] * len(edges)])
+        return tuple([new_tensor(zeros) for zeros in self.apply((grads[0]._array,), edges)])
 
 
 _nodes: dict[str, type[ZeroGradient]] = {}
@@ -46,5 +46,5 @@ def attach_zero_node(result: Tensor, name: str, inputs: Sequence[Tensor]) -> Non
     """Make `result` depend on the inputs, with the gradient zero."""
     node = zero_node(name)
     node.next_edges = tuple([gradient_edge(t) for t in inputs])
-    node.shapes = [t._array.shape for t in inputs]
+    node.kinds = [(t._array.shape, t._array.dtype) for t in inputs]
     result._requires_grad, result._edge = True, (node, 0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import inverse_order
+from pullback.backend.array_module import in_memory_order, order_of_operands
 from pullback.backend.halves import cast_half
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_kinds
@@ -26,25 +26,12 @@ def _in_order_of_first(kernel: Callable[..., Array]) -> Callable[..., Array]:
         result = kernel(input, other, **options)
         if type(other) is not np.ndarray or (input.flags.c_contiguous and other.flags.c_contiguous):
             return result
-        return _in_order_of_operands(result, (input, other)) if result.ndim > 1 else result
+        if result.ndim < 2:
+            return result
+        strides = [np.broadcast_to(operand, result.shape).strides for operand in (input, other)]
+        return in_memory_order(result, order_of_operands(strides, result.shape))
 
     return laid_out
-
-
-def _in_order_of_operands(array: Array, operands: Sequence[Array]) -> Array:
-    """The values of `array`, its dimensions in memory as PyTorch orders them: by the first operand that can tell."""
-    strides = [np.broadcast_to(operand, array.shape).strides for operand in operands]
-    order: list[int] = []
-    for dim in range(array.ndim - 1, -1, -1):
-        place = 0
-        for at, inner in enumerate(order):
-            steps = next(((abs(s[dim]), abs(s[inner])) for s in strides if s[dim] and s[inner]), None)
-            if steps is not None and steps[1] <= steps[0]:
-                break
-            if steps is not None:
-                place = at + 1
-        order.insert(place, dim)
-    return np.ascontiguousarray(array.transpose(order)).transpose(inverse_order(order))
 
 
 @native

@@ -99,12 +99,11 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
             raise _overflow(dtype)
         value = value.real
     if dtype.kind in "iu" and not isinstance(value, complex):
-        if isinstance(value, float) and not math.isfinite(value):
+        info = np.iinfo(dtype)
+        lowest = -info.max if dtype.kind == "u" and not isinstance(value, float) else info.min
+        if not lowest <= value <= info.max:  # nan is not
             raise _overflow(dtype)
-        info, whole = np.iinfo(dtype), int(value)
-        if not (-info.max if dtype.kind == "u" else info.min) <= whole <= info.max:
-            raise _overflow(dtype)
-        return number_as(whole, dtype)
+        return number_as(int(value), dtype)
     result = number_as(value, dtype)
     if dtype.kind not in "bcW" and math.isfinite(value) and not np.isfinite(result):  # type: ignore[arg-type]
         raise _overflow(dtype)

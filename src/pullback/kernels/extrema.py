@@ -161,4 +161,5 @@ def share_among_equals_or_nans(input: Array, extreme: Array) -> Array:
         chosen = np.where(np.isnan(extreme), np.isnan(input), chosen)
     elif is_float_or_complex(input.dtype) and np.isnan(extreme):
         chosen = np.isnan(input)
-    return (chosen / add_up(chosen, None)).astype(input.dtype)
+    # None is chosen where the result was changed behind backward's back.
+    return (chosen / np.maximum(add_up(chosen, None), 1)).astype(input.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import is_at_hand
+from pullback.backend.array_module import in_memory_order, is_at_hand, order_of_operands
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks import checked
 from pullback.facts import declare
@@ -74,14 +74,30 @@ def _place(dim: int, start: int, end: int, step: int) -> tuple[Any, ...]:
 def index(input: Array, indices: Arrays, dims: Shape) -> Array:
     """The elements at the positions that the broadcast `indices` give for the dimensions `dims`.
 
-    As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result is row-major.
+    As with NumPy, the indices' dimensions come first unless `dims` are adjacent; unlike there the result lies in memory as
+    the other dimensions do, and is row-major where they tell nothing.
     """
     if input.ndim and not (input.size and all(i.size for i in indices)):
         return _index_nothing(input, indices, dims)
     if len(dims) == 1:
         positions = normalized(indices[0], input.shape[dims[0]], dims[0])
-        return np.take(input, positions, axis=dims[0])
-    return np.ascontiguousarray(input[full_index(input.shape, indices, dims)]) if input.ndim else input
+        taken = np.take(input, positions, axis=dims[0])
+    else:
+        taken = np.ascontiguousarray(input[full_index(input.shape, indices, dims)]) if input.ndim else input
+    if input.flags.c_contiguous and all(i.flags.c_contiguous for i in indices):
+        return taken
+    return in_memory_order(taken, _order_of_taken(input, indices, dims, taken.shape))
+
+
+def _order_of_taken(input: Array, indices: Arrays, dims: Shape, shape: Shape) -> list[int]:
+    """The order in memory of what is taken: by the input's other dimensions, then by the indices."""
+    first = min(dims) if max(dims) - min(dims) == len(dims) - 1 else 0
+    own = [step for dim, step in enumerate(input.strides) if dim not in dims]
+    lead = len(shape) - len(own)
+    ways = [np.broadcast_to(index, shape[first : first + lead]) for index in indices]
+    around = (0,) * first, (0,) * (len(own) - first)
+    strides = [(*own[:first], *(0,) * lead, *own[first:])]
+    return order_of_operands([*strides, *[(*around[0], *way.strides, *around[1]) for way in ways]], shape)
 
 
 def _index_nothing(input: Array, indices: Arrays, dims: Shape) -> Array:

@@ -45,6 +45,8 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
     """Write or add `values` at positions of `target`, in place."""
     where = full_index(target.shape, indices, dims)
     try:
+        if not values.size and values.ndim > 1:  # NumPy takes nothing in any shape
+            values = np.broadcast_to(values, np.empty(target.shape, np.bool_)[where].shape)
         if accumulate and target.flags.c_contiguous:
             add_at(target, where, values)
             return
@@ -73,7 +75,9 @@ def _part(src: Array, index: Array) -> Array:
     """The part of `src` that `index` covers."""
     if src.shape == index.shape or index.size == 0:
         return src
-    return src.reshape(index.shape) if src.ndim != index.ndim else src[tuple([slice(n) for n in index.shape])]
+    if src.ndim != index.ndim:
+        return src.reshape(-1)[: index.size].reshape(index.shape)
+    return src[tuple([slice(n) for n in index.shape])]
 
 
 @native
@@ -114,8 +118,8 @@ def pad_to(input: Array, shape: Shape) -> Array:
     if input.shape == shape:
         return input
     result: Array = np.zeros(shape, input.dtype)
-    if input.size:  # nothing may have any number of dimensions
-        result[tuple([slice(n) for n in input.shape])] = input
+    if input.size:  # nothing may have any number of dimensions, and a number stands for one of a vector
+        result[tuple([slice(n) for n in input.shape or (1,) * len(shape)])] = input
     return result
 
 
@@ -170,7 +174,12 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
     y[index[i]] += alpha * source[i].
     """
     result = row_major_copy(input)
-    if input.size or input.ndim < 2:  # PyTorch looks at no position where there are no slices to add to
+    if input.ndim == 1:
+        try:
+            check_index(index, input.shape[0], 0)
+        except IndexError as error:
+            raise IndexError(f"index out of range in self: {error}") from None
+    elif input.size or not input.ndim:  # PyTorch looks at no position where there are no slices to add to
         check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     if alpha != 1:
         source = source * number_as(alpha, input.dtype)

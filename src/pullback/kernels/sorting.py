@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import is_at_hand
+from pullback.backend.array_module import in_memory_order, is_at_hand, memory_order
 from pullback.backend.dtype import is_float_or_complex
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_unordered
@@ -46,9 +46,7 @@ def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 def _in_layout(values: Array, pattern: Array) -> Array:
     """The values with strides in the order of those of `pattern`."""
-    result = np.empty_like(pattern, values.dtype)
-    result[...] = values
-    return result
+    return in_memory_order(values, memory_order(pattern))
 
 
 def _refuse_complex_sort(input: Array) -> None:

@@ -504,38 +504,43 @@ static void find_sources(const Call *call, int ndim, const npy_intp *shape, Walk
         int skipped = ndim - (array ? PyArray_NDIM(array) : 0);
         for (int i = 0; i < ndim; i++) {
             int broadcast = i < skipped || (PyArray_DIM(array, i - skipped) == 1 && shape[i] != 1);
-            source->strides[i] = broadcast || shape[i] == 1 ? 0 : PyArray_STRIDE(array, i - skipped);
+            source->strides[i] = broadcast ? 0 : PyArray_STRIDE(array, i - skipped);
         }
     }
 }
 
-/* Whether the first operand that can tell has the smaller steps along `first`: 1 or 0; none can: -1. */
-static int lies_inside(const Walk *walk, int first, int second)
+/* Whether the first operand that can tell has the smaller steps along `first`, or equal ones along fewer elements: 1 or 0;
+ * none can: -1. */
+static int lies_inside(const Walk *walk, const npy_intp *shape, int first, int second)
 {
     for (int k = 0; k < walk->count; k++) {
         npy_intp a = walk->sources[k].strides[first], b = walk->sources[k].strides[second];
-        if (a && b)
-            return (b < 0 ? -b : b) > (a < 0 ? -a : a);
+        a = a < 0 ? -a : a;
+        b = b < 0 ? -b : b;
+        if (a && b && (a != b || shape[first] < shape[second]))
+            return b >= a;
     }
     return -1;
 }
 
 /* The dimensions from outside in, as PyTorch orders them: by the first operand's strides where they tell, then by the
  * next one's, and as they are where all tie. (NumPy leaves them as they are where operands disagree.)
- * From the last one on, each is moved inwards past those in which it has the smaller steps. */
-static void order_dimensions(const Walk *walk, int ndim, int *order)
+ * From the last one on, each changes places with those further inside in which it has the smaller steps. */
+static void order_dimensions(const Walk *walk, int ndim, const npy_intp *shape, int *order)
 {
     for (int i = ndim - 1; i >= 0; i--) {
         int place = i;
+        order[i] = i;
         for (int j = i + 1; j < ndim; j++) {
-            int inside = lies_inside(walk, i, order[j]);
+            int inside = lies_inside(walk, shape, i, order[j]);
             if (inside == 0)
                 break;
-            if (inside > 0)
+            if (inside > 0) {
+                order[place] = order[j];
+                order[j] = i;
                 place = j;
+            }
         }
-        memmove(&order[i], &order[i + 1], (size_t)(place - i) * sizeof *order);
-        order[place] = i;
     }
 }
 
@@ -564,12 +569,12 @@ PyObject *in_operands_order(PyObject *result, PyObject *const *arguments, Py_ssi
         mixed |= !PyArray_IS_C_CONTIGUOUS(array);
         for (int i = 0; i < ndim; i++)
             walk.sources[walk.count].strides[i] =
-                i < skipped || PyArray_DIM(array, i - skipped) == 1 ? 0 : PyArray_STRIDE(array, i - skipped);
+                i < skipped || PyArray_DIM(array, i - skipped) != shape[i] ? 0 : PyArray_STRIDE(array, i - skipped);
         walk.count++;
     }
     if (!mixed)
         return result;
-    order_dimensions(&walk, ndim, order);
+    order_dimensions(&walk, ndim, shape, order);
     strides_in_order(ndim, shape, order, PyArray_ITEMSIZE(made), strides);
     int equal = 1;
     for (int i = 0; equal && i < ndim; i++)
@@ -649,7 +654,7 @@ static PyObject *run_broadcast(Call *call, const Variant *variant)
         for (int i = 0; i < ndim; i++)
             order[i] = i;
     else
-        order_dimensions(&walk, ndim, order);
+        order_dimensions(&walk, ndim, shape, order);
     walk.loop = call->type == NPY_FLOAT ? variant->of_float : variant->of_double;
     walk.result_size = call->type == NPY_FLOAT ? 4 : 8;
     PyObject *result = result_of(call, ndim, shape, order);

@@ -325,7 +325,10 @@ class Tensor(TensorBase):
         """Which output of `grad_fn` this tensor is; a view is not made anew to tell."""
         info = self._extra.view if self._extra is not None else None
         edge = self._edge if info is None else info.edge
-        return 0 if edge is None else edge[1]
+        if edge is None:
+            return 0
+        extra = edge[0].extra
+        return edge[1] if extra is None or not extra.former_shape else edge[0].next_edges[0][1]
 
     def _gradient_edge(self) -> Any:
         """The edge to the producing node; made anew for a view whose base was modified. None for leaves."""
