@@ -47,14 +47,15 @@ class Captured:
         library.graph_launches += 1
         for kept, made in zip(self.results, self._run(), strict=True):
             if isinstance(kept, FakeArray) and kept is not made:
-                kept.raw[...] = made.raw
+                np.asarray(Lent(kept.raw, None))[...] = made.raw
 
 
 class Lent:
     """Memory that lives elsewhere, for NumPy: an array made of it holds the loan."""
 
     def __init__(self, raw: Any, loan: Any) -> None:
-        self.__array_interface__ = raw.__array_interface__
+        # Memory that several elements share is written to as well.
+        self.__array_interface__ = {**raw.__array_interface__, "data": (raw.__array_interface__["data"][0], False)}
         self.raw, self.loan = raw, loan
 
 

@@ -88,6 +88,40 @@ def difference(sample: Any, other: Any, device: str, complex: bool, dtype: Any =
     return None
 
 
+def compiled_difference(sample: Any, device: str) -> tuple[str | None, str]:
+    """What differs between a compiled call and an eager one, on values that change, and how the program ran in the end."""
+    compiled = pullback.compile(sample.call)
+    for turn in range(6):
+        arrays = [a * (1 - 0.01 * turn) if a.dtype.kind in "fc" else a for a in sample.arrays()]
+        try:
+            expected = _results_and_gradients(sample.call, arrays, device)
+        except Exception:  # it makes tensors on the CPU, say
+            return None, "eager raises"
+        actual = _results_and_gradients(compiled, arrays, device)
+        if len(expected) != len(actual):
+            return f"turn {turn}: {len(actual)} tensors instead of {len(expected)}", ""
+        for first, second in zip(expected, actual, strict=True):
+            if (first is None) is not (second is None):
+                return f"turn {turn}: one is None", ""
+            if first is not None and not np.allclose(second, first, rtol=1e-5, atol=1e-8, equal_nan=True):
+                return f"turn {turn}: {second} instead of {first}", ""
+    entries = [entry for kind in compiled.kinds.values() for entry in kind.entries]
+    return None, entries[0].run_forward.describe() if entries else "eager"
+
+
+def _results_and_gradients(call: Any, arrays: list[Any], device: str) -> list[Any]:
+    pullback.manual_seed(0)
+    inputs = [pullback.tensor(a, device=device) for a in arrays]
+    for x in inputs:
+        x.requires_grad_(x.is_floating_point() or x.is_complex())
+    results = flat(call(*inputs))
+    total = sum((r.abs() * (1 + 0.1 * r.detach().abs())).sum() for r in results if r.requires_grad)
+    if isinstance(total, pullback.Tensor):
+        total.backward()
+    found = [*[r.detach() for r in results], *[x.grad for x in inputs]]
+    return [None if t is None else t.cpu().resolve_conj().numpy() for t in found]
+
+
 def main(device: str, output: str | None = None) -> None:
     """Print what fails."""
     if device == "fake":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import pullback
 import pullback.nn.functional as F
 from pullback.devices import graph_runner
+from tests.devices import sweep
 from tests.devices.fake_library import library
 from tests.devices.test_devices import network
 
@@ -212,3 +214,12 @@ def test_devices_are_kinds_of_arguments() -> None:
         made = compiled(pullback.ones(3, device=device))
         assert made.device.type == device
         assert made.tolist() == [2.0, 2.0, 2.0]
+
+
+SAMPLES = sweep.load_samples("fake")
+CHOSEN = SAMPLES if os.environ.get("PULLBACK_GPU_KERNELS") == "all" else SAMPLES[::12]
+
+
+@pytest.mark.parametrize("sample", [pytest.param(sample, id=sample.name) for sample in CHOSEN])
+def test_a_compiled_sample_is_as_the_eager_one(sample: Any) -> None:
+    assert sweep.compiled_difference(sample, "fake")[0] is None

@@ -8,6 +8,7 @@ import pytest
 
 import pullback
 import pullback.nn.functional as F
+from tests.devices import sweep
 from tests.devices.test_compiled import FUNCTIONS, runner_of
 from tests.devices.test_devices import network
 
@@ -112,6 +113,13 @@ def test_random_numbers_of_forward_and_backward_go_on() -> None:
 
     for one, other in zip(gradients(compiled), gradients(lambda x: model(x).sum()), strict=True):
         pullback.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("sample", [pytest.param(sample, id=sample.name) for sample in sweep.load_samples("cuda")])
+def test_a_compiled_sample_is_as_the_eager_one(sample: Any) -> None:
+    wrong, how = sweep.compiled_difference(sample, "cuda")
+    print(f"{sample.name}: {how}")
+    assert wrong is None
 
 
 def test_a_wrong_target_is_told_of() -> None:
