@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from pullback.backend.device_array import DeviceArray
 from pullback.devices.cuda.philox import CapturedStream
 
 _WORKSPACE = 32 << 20
@@ -62,6 +63,9 @@ class Capturing:
             self.is_on = True
             try:
                 results = run()
+                for made in results:
+                    if isinstance(made, DeviceArray):
+                        made.raw  # noqa: B018  # what was put off belongs to the graph
                 library.pending.flush()
             finally:
                 self.is_on, library.sampler.captured = False, None
