@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import pullback
+import pullback.nn.functional as F
 from pullback.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from pullback.utils._pytree import tree_leaves
 from tests.fx.traced_programs import RECORD, programs
@@ -112,3 +113,26 @@ def test_a_size_that_the_function_fixes_stays_as_it_is() -> None:
     pullback.manual_seed(1)
     make_fx(lambda x: x + pullback.rand(x.shape[0]), tracing_mode="symbolic")(pullback.ones(3))
     assert pullback.equal(pullback.rand(1), expected)
+
+
+def test_batch_norm_and_attention_are_shown() -> None:
+    mean, variance = pullback.zeros(3), pullback.ones(3)
+    functions = [
+        lambda x: F.batch_norm(x, mean, variance, None, None, False),
+        lambda x: F.batch_norm(x, mean.clone(), variance.clone(), None, None, True),
+        lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+    ]
+    for function, name in zip(functions, ["native_batch_norm", "native_batch_norm", "_safe_softmax"], strict=True):
+        x = pullback.arange(6.0).reshape(2, 3)
+        traced = make_fx(function)(x)
+        assert f"aten.{name}.default" in [str(node.target) for node in traced.graph.nodes]
+        pullback.testing.assert_close(traced(x * x), function(x * x))
+
+
+def test_what_is_not_shown_is_refused_and_not_made_a_constant() -> None:
+    model = pullback.nn.BatchNorm1d(3).eval()
+    with pytest.raises(NotImplementedError, match="make_fx does not see what NativeBatchNormBackward0 computes"):
+        make_fx(lambda x: model(x) * 2)(pullback.ones(2, 3))
+    with pullback.no_grad():
+        traced = make_fx(lambda x: model(x) * 2)(pullback.ones(2, 3))
+        pullback.testing.assert_close(traced(pullback.zeros(2, 3)), model(pullback.zeros(2, 3)) * 2)

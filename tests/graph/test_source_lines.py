@@ -332,6 +332,7 @@ def test_a_second_backward_of_a_compiled_function_names_its_lines() -> None:
     compiled, x = pullback.compile(_exponential), pullback.ones(2, requires_grad=True)
     for _ in range(3):
         y = compiled(x)
+    assert compiled.runs == 1, [stop.describe() for kind in compiled.kinds.values() for stop in kind.stops]
     y.sum().backward()
     with pytest.raises(RuntimeError, match="CompiledFunctionBackward released its saved values") as caught:
         y.sum().backward()

@@ -15,7 +15,7 @@ from pullback.functions.memory_formats import in_format_of
 from pullback.graph.fused_node import records_steps
 from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
-from pullback.modes.interception import interceptable
+from pullback.modes.interception import dispatch_operation, interceptable, is_dispatching
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_shape
 from pullback.tensor.tensor import Tensor
@@ -130,6 +130,11 @@ def native_batch_norm(
     if out is not None:
         made = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
         return write_out("native_batch_norm", out, made)
+    if process.changed and is_dispatching():
+        given = (input, weight, bias, running_mean, running_var, training, momentum, eps)
+        shown: Any = dispatch_operation(native_batch_norm, given)
+        if shown is not NotImplemented:
+            return tuple(shown)
     if input._array.ndim < 2:
         if input._array.ndim == 1 and not input._array.size:
             return _empty_batch_norm(input, weight, bias)

@@ -16,6 +16,7 @@ from pullback.fx.graph_module import GraphModule
 from pullback.fx.node import Node
 from pullback.fx.passes.shape_prop import _extract_tensor_metadata
 from pullback.fx.pytree_code import PyTreeCodeGen, PyTreeInfo
+from pullback.graph.node import next_sequence_nr
 from pullback.modes.switches import switches
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
@@ -43,6 +44,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self._nodes: dict[int, tuple[Any, Node]] = {}
         """What stands for a tensor or an array, by its identity, with the object, so that its identity stays its own."""
         self._constants: dict[int, str] = {}
+        self._begin = next_sequence_nr()
+        """Operations recorded from now on belong to what is traced."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -91,13 +94,19 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """A node that reads a tensor from outside, which becomes an attribute of the module."""
         name = self._constants.get(id(value))
         if name is None:
+            node = innermost(value).grad_fn
+            if node is not None and node.sequence_nr >= self._begin:
+                raise NotImplementedError(
+                    f"make_fx does not see what {node.name()} computes: its result would be a constant of the graph. Call "
+                    "the function under torch.no_grad(), or let the tensors it is given not require grad."
+                )
             kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
             name = next(n for i in count() if not hasattr(self.root, n := f"{kind}{i}"))
             self._constants[id(value)] = name
             setattr(self.root, name, value)
-        node = self.graph.get_attr(name)
-        node.meta["val"] = _described(value)
-        return node
+        read = self.graph.get_attr(name)
+        read.meta["val"] = _described(value)
+        return read
 
 
 def _overload(name: str) -> OpOverload:
