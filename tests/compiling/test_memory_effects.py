@@ -81,3 +81,26 @@ def test_results_of_inference_mode_inside_stay_such() -> None:
     compiled = pullback.compile(look)
     for _ in range(CALLS):
         assert [result.is_inference() for result in compiled(pullback.ones(3))] == [True, True, False]
+
+
+def test_conjugated_views_elsewhere_do_not_matter() -> None:
+    held = pullback.ones(3, dtype=pullback.complex64).conj()
+    compiled = pullback.compile(lambda x: x.exp())
+    for _ in range(3):
+        compiled(pullback.ones(2))
+    assert compiled.runs == 1
+    assert held.is_conj()
+
+
+def test_a_conjugated_view_of_what_is_written_to_follows() -> None:
+    def double(z: Any) -> None:
+        z.mul_(2)
+
+    compiled, z = pullback.compile(double), pullback.tensor([1 + 1j])
+    for _ in range(3):
+        compiled(z)
+    assert compiled.runs == 1
+    view = z.conj()
+    compiled(z)
+    assert view.tolist() == [16 - 16j]
+    assert z.tolist() == [16 + 16j]

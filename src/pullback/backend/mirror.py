@@ -90,6 +90,17 @@ def mirror_of(source: Array, *, conj: bool, neg: bool) -> Mirror | None:
     return mirror
 
 
+def living_mirrors() -> set[weakref.ref[Mirror]]:
+    """The mirrors that there are now."""
+    with _lock:
+        return {reference for references in mirrors.values() for reference in references}
+
+
+def is_mirrored(array: Any) -> bool:
+    """Whether a mirror shows memory that `array` lies in."""
+    return bool(mirrors) and isinstance(array, np.ndarray) and _key(storage_of(array)) in mirrors
+
+
 def after_write(array: Array, mirror: Mirror | None) -> None:
     """Bring memory and mirrors together after a write to `array`, which lies in `mirror` if that is given."""
     written = array

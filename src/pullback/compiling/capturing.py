@@ -12,7 +12,7 @@ from pullback.backend.array_module import data_address, element_strides, is_arra
 from pullback.backend.device import device
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import dtype
-from pullback.backend.mirror import mirrors
+from pullback.backend.mirror import is_mirrored, living_mirrors
 from pullback.backend.traced_array import ReadNumber, is_traced, plain
 from pullback.compiling.collecting import not_collecting
 from pullback.compiling.effects import watching_calls
@@ -197,14 +197,6 @@ class Capture:
         return JointProgram(self.program, len(self.gradient_values), len(self.differentiable))
 
 
-def can_record() -> bool:
-    """Whether no other recording goes on."""
-    if _recording_lock.acquire(blocking=False):
-        _recording_lock.release()
-        return True
-    return False
-
-
 def capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any = None, *,
     with_spots: bool = False, free: frozenset[int] = frozenset(), with_sizes: bool = False,
@@ -241,6 +233,7 @@ class _Capturing:
     ) -> None:  # fmt: skip
         self.function, self.args, self.kwargs = function, args, kwargs
         self.made = Capture()
+        self._mirrors_before = living_mirrors()
         self._asks_for_gradients = code is not None and not {"grad", "backward"}.isdisjoint(code.co_names)
         self.leaves: list[Any] = []
         self._inputs: set[Any] = set()
@@ -670,7 +663,7 @@ class _Capturing:
             recorder.stops.append(
                 Stop(f"the function changes {changed.describe()}, which skipping it would lose", None)
             )
-        if mirrors:
+        if living_mirrors() - self._mirrors_before or any(is_mirrored(given.before) for given in made.inputs):
             recorder.stops.append(Stop("memory is shown conjugated", None))
         made.stops, made.breaks, made.spots = recorder.stops, recorder.breaks, recorder.spots or []
         if made.stops:
