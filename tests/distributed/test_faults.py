@@ -33,7 +33,7 @@ step()
 FAULTS = {
     "killed in the middle of a bucket": (
         "if rank == 1: module.module[0].weight.register_hook(lambda grad: os.kill(os.getpid(), signal.SIGKILL))\nstep()",
-        137, "rank 1 was killed by signal 9",
+        137, " was killed by signal 9",  # mpiexec ends the others by the same signal, and may report one of these
     ),
     "raises in backward": (
         "def fail(grad): raise ArithmeticError('no gradient today')\n"
@@ -120,7 +120,7 @@ if rank == 1:
 dcp.save({{"step": 2, **module.state_dict()}}, checkpoint_id={str(folder)!r})
 """
     done = launch_text(TRAIN + program, tmp_path)
-    assert "rank 1 was killed by signal 9" in done.stderr
+    assert " was killed by signal 9" in done.stderr
     assert done.returncode == 137
     state = {"step": 0, "module.0.weight": pullback.zeros(64, 64)}
     dcp.load(state, checkpoint_id=folder)

@@ -79,7 +79,8 @@ def test_output_is_labelled_by_rank_on_request(tmp_path: Path) -> None:
     [
         ("raise ValueError('broken')", 1, "[rank1]: ValueError: broken"),
         ("sys.exit(7)", 7, "rank 1 failed with exit status 7"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank 1 was killed by signal 9 (SIGKILL); all ranks were ended"),
+        # mpiexec ends the others by the same signal, and may report one of these.
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, " was killed by signal 9 (SIGKILL); all ranks were ended"),
         ("sys.exit(0)", 1, "Connection closed by peer: all_reduce (number 2 of group '0') cannot complete, since rank 1"),
         ("time.sleep(200)", 1, "Timed out waiting 1000ms for all_reduce (number 2 of group '0') to complete on rank 0; "
                               "still missing: rank 1 (it has entered all_reduce, number 1, so far)"),

@@ -49,20 +49,6 @@ TAG = re.compile(rb"^\[\d+,(\d+)\]<std(?:out|err)>: ?", re.MULTILINE)
 """Open MPI's way of saying which rank a line comes from."""
 
 
-WATCH = """\
-rank=${PMI_RANK:-${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${SLURM_PROCID:-}}}}
-trap : INT TERM
-exec 3>&2 2> /dev/null
-( exec "$@" 2>&3 3>&- )
-status=$?
-if [ $status -gt 128 ] && [ $status -lt 160 ] && [ -d "$REPORTS" ]; then
-    set -C
-    echo "$rank $((status - 128))" > "$REPORTS/killed"
-fi
-exit $status""".replace("REPORTS", REPORTS)
-"""Runs a rank and notes the signal that ended it, before mpiexec learns that it ended and kills all others: `set -C` lets
-one of them do so alone. What the shell itself says of it goes nowhere. What a rank can still say it says (worker.py)."""
-
 HEARING = 0.5
 """Seconds that mpiexec has to say that it was interrupted too."""
 
@@ -82,8 +68,6 @@ class Launch:
     def arguments(self, launcher: str) -> list[str]:
         """The command line for `mpiexec` or `srun`."""
         worker = [sys.executable, "-m", "pullback.distributed.worker", *self.command]
-        if os.name == "posix":
-            worker = ["/bin/sh", "-c", WATCH, "sh", *worker]
         if Path(launcher).name == "srun":
             options = ["-n", str(self.ranks), "--kill-on-bad-exit=1"]
             options += ["--nodelist", self.hosts] if self.hosts else []
@@ -301,9 +285,6 @@ def _explain(folder: Path, status: int, said: str) -> int:
 
 def _killed(folder: Path, status: int, said: str) -> tuple[int, str]:
     """The signal that ended a rank, 0 if none did, and which rank it was as far as it is known."""
-    noted = folder / "killed"
-    if noted.exists() and (words := noted.read_text().split()):
-        return int(words[-1]), f"rank {words[0]}" if len(words) > 1 else "a rank"
     task = re.search(r"srun: error: \S+ task (\d+): ", said)
     if task is not None:
         return max(status - 128, 0), f"rank {task[1]}"
@@ -313,7 +294,7 @@ def _killed(folder: Path, status: int, said: str) -> tuple[int, str]:
     number = int(killed[1] or killed[2]) if killed else max(-status, 0)
     if not note.exists():
         return number, "a rank"
-    # Of a machine whose notes are not here. By SIGKILL mpiexec ends the others as well, and may report one of these.
+    # By SIGKILL mpiexec ends the others as well, and may report one of these.
     return number, f"rank {note.read_text()}" + (", or one that ended with it," if number == signal.SIGKILL else "")
 
 
