@@ -7,7 +7,7 @@ passes of a thread all are, and each was recorded after the pass before it had r
 once per process: only then the graph is searched, after garbage was collected (a caught exception may hold a graph in a
 cycle for a while; that is looked at less and less often). A pass pays half a microsecond. A loop over losses that were all
 recorded before is not a leak, nor is a truncated recurrent network, which detaches its state. Passes are noted in C
-(native/passes.c): without the extension module nothing is noticed.
+(native/backward_passes.c): without the extension module nothing is noticed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _leaked(marks: tuple[weakref.ref[Pass], ...]) -> None:
 
 
 def _bound_begin_pass() -> Any:
-    """The function of native/passes.c; None where it was not built."""
+    """The function of native/backward_passes.c; None where it was not built."""
     if not hasattr(notes, "bind_pass"):
         return None
     kept = notes.bind_pass(Pass, _leaked)

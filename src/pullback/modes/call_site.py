@@ -25,7 +25,7 @@ _ROADS = tuple(
 def as_method(name: str, function: Any) -> Any:
     """The same function as an object of its own, which its frames tell to be a method of Tensor. See `method_called`.
 
-    A function of a compiled module has no frames: its method is an object that knows when it runs (native/methods.c).
+    A function of a compiled module has no frames: its method is an object that knows when it runs (native/tensor_methods.c).
     """
     if not isinstance(function, FunctionType):
         is_compiled = extension is not None and type(function).__name__ == "cython_function_or_method"

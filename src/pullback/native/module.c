@@ -7,22 +7,21 @@
 #include "blas.h"
 #include "elementwise_driver.h"
 #include "instruction_set.h"
-#include "guards.h"
-#include "methods.h"
+#include "interrupt_guards.h"
+#include "tensor_methods.h"
 #include "source_lines.h"
 
 #define TABLES(TABLE)                                                                                                  \
-    TABLE(accumulation_kernels) TABLE(adaptive_pooling_kernels) TABLE(attention_kernels) TABLE(brain_kernels)          \
+    TABLE(accumulation_kernels) TABLE(adaptive_pooling_kernels) TABLE(attention_kernels) TABLE(bfloat16_kernels)       \
     TABLE(cast_kernels) TABLE(channel_scaling_kernels) TABLE(convolution_kernels) TABLE(copy_kernels)                  \
-    TABLE(count_kernels) TABLE(elementwise_kernels) TABLE(embedding_bag_kernels) TABLE(extrema_kernels)                \
-    TABLE(factorization_kernels) TABLE(folding_kernels) TABLE(gather_kernels) TABLE(grid_sampling_kernels)             \
-    TABLE(gru_kernels) TABLE(indexing_kernels) TABLE(joining_kernels) TABLE(losses_kernels)                            \
-    TABLE(many_array_kernels) TABLE(matrix_product_kernels) TABLE(normalization_kernels)                               \
-    TABLE(optimizer_step_kernels) TABLE(padding_kernels) TABLE(pair_loss_kernels) TABLE(part_kernels)                  \
-    TABLE(pooling_kernels) TABLE(random_kernels) TABLE(rearranging_kernels) TABLE(recurrent_kernels)                   \
-    TABLE(reduction_gradient_kernels) TABLE(reductions_kernels) TABLE(rejection_kernels)                               \
-    TABLE(resampling_kernels) TABLE(scan_kernels) TABLE(selection_kernels) TABLE(softmaxes_kernels)                    \
-    TABLE(view_kernels)
+    TABLE(elementwise_kernels) TABLE(embedding_bag_kernels) TABLE(extrema_kernels) TABLE(factorization_kernels)        \
+    TABLE(folding_kernels) TABLE(gather_kernels) TABLE(grid_sampling_kernels) TABLE(gru_kernels)                       \
+    TABLE(indexing_kernels) TABLE(joining_kernels) TABLE(many_array_kernels) TABLE(matrix_product_kernels)             \
+    TABLE(nll_loss_kernels) TABLE(normalization_kernels) TABLE(optimizer_step_kernels) TABLE(padding_kernels)          \
+    TABLE(pair_loss_kernels) TABLE(partial_gradient_kernels) TABLE(pooling_kernels) TABLE(random_kernels)              \
+    TABLE(rearranging_kernels) TABLE(recurrent_kernels) TABLE(reduction_gradient_kernels) TABLE(reductions_kernels)    \
+    TABLE(rejection_kernels) TABLE(resampling_kernels) TABLE(scan_kernels) TABLE(softmaxes_kernels)                    \
+    TABLE(topk_kernels) TABLE(view_kernels) TABLE(whole_number_kernels)
 
 #define DECLARED(table) extern const KernelEntry table[];
 #define LISTED(table) table,
@@ -30,7 +29,7 @@ TABLES(DECLARED)
 static const KernelEntry *const tables[] = {TABLES(LISTED) NULL};
 
 extern PyMethodDef tensor_methods[];
-extern PyMethodDef watching_methods[];
+extern PyMethodDef profile_hook_methods[];
 PyObject *make_program(PyObject *module, PyObject *arguments);
 PyObject *can_multiply(PyObject *module, PyObject *arguments);
 
@@ -374,7 +373,7 @@ PyMODINIT_FUNC PyInit_kernels(void)
     PyObject *module = PyModule_Create(&definition);
     if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddFunctions(module, source_line_methods) ||
                    PyModule_AddFunctions(module, cut_methods) || PyModule_AddFunctions(module, pass_methods) ||
-                   PyModule_AddFunctions(module, tensor_methods) || PyModule_AddFunctions(module, watching_methods)))
+                   PyModule_AddFunctions(module, tensor_methods) || PyModule_AddFunctions(module, profile_hook_methods)))
         Py_CLEAR(module);
 #if defined(QUICK_BUILD) /* for tests, in less time: setup.py */
     if (module && PyModule_AddIntConstant(module, "quick_build", 1))

@@ -67,7 +67,7 @@ PyObject *reduce_halves(PyObject *input, uint64_t reduced, int keepdim, Operatio
 /* The layout of a row-major array in which the dimensions in `reduced` are one; 0 where there are others between. */
 int find_layout(PyObject *array, uint64_t reduced, Layout *layout);
 
-/* Truth values, counts and sums of whole numbers, over `dims` as read_dims takes them; or decline. See counts.c. */
+/* Truth values, counts and sums of whole numbers, over `dims` as read_dims takes them; or decline. See whole_number_reductions.c. */
 typedef enum { ANY, ALL, COUNT, TOTAL } CountKind;
 PyObject *reduce_counts(PyObject *input, PyObject *dims, PyObject *keepdim, CountKind kind);
 

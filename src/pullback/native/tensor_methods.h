@@ -1,4 +1,4 @@
-/* Methods of Tensor that are compiled functions; see methods.c. */
+/* Methods of Tensor that are compiled functions; see tensor_methods.c. */
 #ifndef METHODS_H
 #define METHODS_H
 

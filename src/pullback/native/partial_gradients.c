@@ -178,7 +178,7 @@ static PyObject *add_part(PyObject *const *arguments, const KernelEntry *entry)
     return Py_NewRef(arguments[0]);
 }
 
-const KernelEntry part_kernels[] = {
+const KernelEntry partial_gradient_kernels[] = {
     {"place_part", place_part},
     {"add_part", add_part},
     {NULL},

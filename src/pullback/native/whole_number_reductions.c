@@ -144,7 +144,7 @@ static PyObject *count_nonzero(PyObject *const *slots, const KernelEntry *entry)
     return reduce_counts(slots[0], slots[1], NULL, COUNT);
 }
 
-const KernelEntry count_kernels[] = {
+const KernelEntry whole_number_kernels[] = {
     {"any", reduce_truths, .kind = ANY},
     {"all", reduce_truths, .kind = ALL},
     {"count_nonzero", count_nonzero},

@@ -10,7 +10,7 @@ typedef struct {
     int64_t ignored;
 } Likelihood;
 
-#define LOOPS "loss_loops.h"
+#define LOOPS "nll_loss_loops.h"
 #include "for_each_real.h"
 
 /* Whether every target is a class or ignored; what is neither is for the reference to name. */
@@ -112,7 +112,7 @@ static PyObject *nll_loss_grad(PyObject *const *slots, const KernelEntry *entry)
     return result;
 }
 
-const KernelEntry losses_kernels[] = {
+const KernelEntry nll_loss_kernels[] = {
     {"nll_loss", nll_loss},
     {"nll_loss2d", nll_loss},
     {"nll_loss_grad", nll_loss_grad},

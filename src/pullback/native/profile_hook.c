@@ -66,7 +66,7 @@ static PyObject *unwatched(PyObject *Py_UNUSED(module), PyObject *function)
     return PyCFunction_NewEx(&unwatched_definition, function, NULL);
 }
 
-PyMethodDef watching_methods[] = {
+PyMethodDef profile_hook_methods[] = {
     {"unwatched", unwatched, METH_O,
      "unwatched(function): the function, during whose calls profilers and tracers are not told. Where there is one, the "
      "interpreter takes twice as long for each instruction."},

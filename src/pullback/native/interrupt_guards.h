@@ -1,4 +1,4 @@
-/* Functions that are called to their end; see guards.c. */
+/* Functions that are called to their end; see interrupt_guards.c. */
 #ifndef GUARDS_H
 #define GUARDS_H
 

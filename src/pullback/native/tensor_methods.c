@@ -6,7 +6,7 @@ its function as it is called itself, and while it does, `called_method` gives it
 
 #include <structmember.h>
 
-#include "methods.h"
+#include "tensor_methods.h"
 
 typedef struct {
     PyObject_HEAD

@@ -1,5 +1,5 @@
 /* The kernels that products of bfloat16 serve: those of kernels/half_products.py and Muon's iteration. */
-#include "brain_products.h"
+#include "bfloat16_products.h"
 #include "casts.h"
 
 static int is_brain(PyObject *object, int ndim)
@@ -201,7 +201,7 @@ static PyObject *newton_schulz(PyObject *const *arguments, const KernelEntry *en
     return finished(result, succeeded);
 }
 
-const KernelEntry brain_kernels[] = {
+const KernelEntry bfloat16_kernels[] = {
     {"multiply_halves", multiply_halves},
     {"add_product_of_halves", add_product_of_halves},
     {"newton_schulz", newton_schulz},

@@ -1,4 +1,4 @@
-/* Products of matrices of bfloat16 by the processor's own instructions for them. See brain_products.c. */
+/* Products of matrices of bfloat16 by the processor's own instructions for them. See bfloat16_products.c. */
 #ifndef PULLBACK_BRAIN_PRODUCTS_H
 #define PULLBACK_BRAIN_PRODUCTS_H
 

@@ -14,7 +14,7 @@ typedef struct {
     int64_t *places;
 } Selection;
 
-#define LOOPS "selection_loops.h"
+#define LOOPS "topk_loops.h"
 #include "for_each_real.h"
 
 /* topk(input, k, dim, largest, sorted) along the last dimension; a NaN is larger than every number. */
@@ -37,7 +37,7 @@ static PyObject *topk(PyObject *const *slots, const KernelEntry *entry)
     return pack(2, results);
 }
 
-const KernelEntry selection_kernels[] = {
+const KernelEntry topk_kernels[] = {
     {"topk", topk, "p.df"},
     {NULL},
 };

@@ -5,7 +5,7 @@ should have undone. A Guard is not a function of Python. It calls one, and where
 undoes it (of an `__exit__`: the same again, since one interrupt comes once) before the exception goes on. */
 #include "kernel.h"
 
-#include "guards.h"
+#include "interrupt_guards.h"
 
 typedef struct {
     PyObject_HEAD

@@ -6,7 +6,7 @@
  * result then stays in registers over the whole depth, and is scaled, added to and rounded as it is stored.
  * Elsewhere kernels decline, and the references multiply in float32.
  */
-#include "brain_products.h"
+#include "bfloat16_products.h"
 
 #include <string.h>
 
