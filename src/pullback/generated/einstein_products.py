@@ -14,8 +14,8 @@ from pullback.recording.array_formulas import (
     einstein_product_second as einstein_product_second_kernel, einstein_triple_part as einstein_triple_part_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
-    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, divert, finish, gradient_edge, ndarray,
-    new, new_node, next_sequence_nr, note_cut, process, raise_stale, refuse, switches,
+    Edges, OperationNode, PROCEED, Tensor, TensorBase, apply_rarely, as_array, as_saved, divert, finish,
+    gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, process, refuse, switches,
 )  # fmt: skip
 
 
@@ -35,12 +35,12 @@ class EinsteinProductNode(OperationNode):
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
+                other = as_saved(self, "other")
             grad_of_input = einstein_product_first_kernel(grad, other._array, self.saved_labels)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_other = einstein_product_second_kernel(grad, input._array, self.saved_labels)
         return (grad_of_input, grad_of_other)
 
@@ -92,12 +92,12 @@ class EinsteinOuterNode(OperationNode):
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
+                other = as_saved(self, "other")
             grad_of_input = einstein_product_first_kernel(grad, other._array, self.saved_labels)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_other = einstein_product_second_kernel(grad, input._array, self.saved_labels)
         return (grad_of_input, grad_of_other)
 
@@ -149,26 +149,26 @@ class EinsteinTripleNode(OperationNode):
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
+                other = as_saved(self, "other")
             third = self.saved_third
             if third._counter is not None and third._counter.value != self.saved_third_version:
-                raise_stale(self, "third")
+                third = as_saved(self, "third")
             grad_of_input = einstein_triple_part_kernel(grad, other._array, third._array, self.saved_labels, 0)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             third = self.saved_third
             if third._counter is not None and third._counter.value != self.saved_third_version:
-                raise_stale(self, "third")
+                third = as_saved(self, "third")
             grad_of_other = einstein_triple_part_kernel(grad, input._array, third._array, self.saved_labels, 1)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
+                other = as_saved(self, "other")
             grad_of_third = einstein_triple_part_kernel(grad, input._array, other._array, self.saved_labels, 2)
         return (grad_of_input, grad_of_other, grad_of_third)
 

@@ -21,9 +21,9 @@ from pullback.kernels.matrix_products import (
 from pullback.kernels.shape import t as t_kernel, to_dtype as to_dtype_kernel, transpose as transpose_kernel
 from pullback.recording.array_formulas import matmul as matmul_kernel, trace_back as trace_back_kernel
 from pullback.recording.vocabulary import (
-    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, process, promote_arrays,
-    promote_many, raise_stale, refuse, switches, wrap_dim,
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_saved, divert,
+    finish, gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, process,
+    promote_arrays, promote_many, raise_stale, refuse, switches, wrap_dim,
 )  # fmt: skip
 
 
@@ -327,14 +327,14 @@ class OuterNode(OperationNode):
         if edges[0] is not None:
             vec2 = self.saved_vec2
             if vec2._counter is not None and vec2._counter.value != self.saved_vec2_version:
-                raise_stale(self, "vec2")
+                vec2 = as_saved(self, "vec2")
             grad_of_input = to_dtype_kernel(
                 mv_kernel(grad, to_dtype_kernel(vec2._array.conjugate(), grad.dtype)), self.saved_input_dtype
             )
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_vec2 = to_dtype_kernel(
                 mv_kernel(t_kernel(grad), to_dtype_kernel(input._array.conjugate(), grad.dtype)), self.saved_vec2_dtype
             )
@@ -397,12 +397,12 @@ class MatmulBatchedNode(OperationNode):
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
+                other = as_saved(self, "other")
             grad_of_input = matmul_grad_input_kernel(grad, self.saved_input_shape, other._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_other = matmul_grad_other_kernel(grad, input._array, self.saved_other_shape)
         return (grad_of_input, grad_of_other)
 
@@ -456,12 +456,12 @@ class MatmulFlippedNode(OperationNode):
         if edges[0] is not None:
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
+                other = as_saved(self, "other")
             grad_of_input = matmul_grad_input_kernel(grad, self.saved_input_shape, other._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_other = matmul_grad_other_kernel(grad, input._array, self.saved_other_shape)
         return (grad_of_input, grad_of_other)
 
@@ -1033,12 +1033,12 @@ class LinearBiasNode(OperationNode):
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_weight = linear_grad_weight_kernel(grad, input._array)
         return (linear_grad_bias_kernel(grad) if edges[0] is not None else None, grad_of_input, grad_of_weight)
 
@@ -1096,12 +1096,12 @@ class LinearBiasFoldedNode(OperationNode):
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_weight = linear_grad_weight_kernel(grad, input._array)
         return (linear_grad_bias_kernel(grad) if edges[0] is not None else None, grad_of_input, grad_of_weight)
 
@@ -1160,12 +1160,12 @@ class LinearBiasAddedNode(OperationNode):
         if edges[1] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[2] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_weight = linear_grad_weight_kernel(grad, input._array)
         return (
             sum_to_kernel(grad, self.saved_bias_shape) if edges[0] is not None else None,
@@ -1228,12 +1228,12 @@ class LinearProductNode(OperationNode):
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_weight = linear_grad_weight_kernel(grad, input._array)
         return (grad_of_input, grad_of_weight)
 
@@ -1284,12 +1284,12 @@ class LinearProductFoldedNode(OperationNode):
         if edges[0] is not None:
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             grad_of_input = linear_grad_input_kernel(grad, weight._array)
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
+                input = as_saved(self, "input")
             grad_of_weight = linear_grad_weight_kernel(grad, input._array)
         return (grad_of_input, grad_of_weight)
 

@@ -19,9 +19,9 @@ from pullback.kernels.normalization import (
 )  # fmt: skip
 from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.recording.vocabulary import (
-    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_float,
-    plain_int, process, raise_stale, refuse, switches,
+    Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_saved,
+    as_shape, divert, finish, gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr,
+    note_cut, plain_float, plain_int, process, raise_stale, refuse, switches,
 )  # fmt: skip
 
 
@@ -419,12 +419,12 @@ class RmsNormFusedNode(OperationNode):
         grad = grads[0]
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
+            input = as_saved(self, "input")
         input = input._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             weight = weight._array
         pair = rms_norm_back_kernel(grad, input, self.saved_normalized_shape, weight, self.saved_eps)
         return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)
@@ -483,12 +483,12 @@ class RmsNormRoundedNode(OperationNode):
         grad = grads[0]
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
+            input = as_saved(self, "input")
         input = input._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
+                weight = as_saved(self, "weight")
             weight = weight._array
         pair = rms_norm_back_kernel(grad, input, self.saved_normalized_shape, weight, self.saved_eps)
         return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)

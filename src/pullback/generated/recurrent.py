@@ -12,7 +12,7 @@ from pullback.kernels.recurrent import (
     rnn_layer_back as rnn_layer_back_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
-    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_saved, divert, finish,
     gradient_edge, metadata_of, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale, refuse,
     switches, zero_grad_array,
 )  # fmt: skip
@@ -257,40 +257,40 @@ class GruLayerNode(OperationNode):
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
-                raise_stale(self, "bias_hh")
+                bias_hh = as_saved(self, "bias_hh")
             bias_hh = bias_hh._array
         bias_ih = self.saved_bias_ih
         if self.saved_bias_ih_version >= 0:
             if bias_ih._counter is not None and bias_ih._counter.value != self.saved_bias_ih_version:
-                raise_stale(self, "bias_ih")
+                bias_ih = as_saved(self, "bias_ih")
             bias_ih = bias_ih._array
         gates = self.saved_gates
         if gates._counter is not None and gates._counter.value != self.saved_gates_version:
-            raise_stale(self, "gates")
+            gates = as_saved(self, "gates")
         gates = gates._array
         h0 = self.saved_h0
         if h0._counter is not None and h0._counter.value != self.saved_h0_version:
-            raise_stale(self, "h0")
+            h0 = as_saved(self, "h0")
         h0 = h0._array
         hidden_before = self.saved_hidden_before
         if hidden_before._counter is not None and hidden_before._counter.value != self.saved_hidden_before_version:
-            raise_stale(self, "hidden_before")
+            hidden_before = as_saved(self, "hidden_before")
         hidden_before = hidden_before._array
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
+            input = as_saved(self, "input")
         input = input._array
         recurrent_n = self.saved_recurrent_n
         if recurrent_n._counter is not None and recurrent_n._counter.value != self.saved_recurrent_n_version:
-            raise_stale(self, "recurrent_n")
+            recurrent_n = as_saved(self, "recurrent_n")
         recurrent_n = recurrent_n._array
         weight_hh = self.saved_weight_hh
         if weight_hh._counter is not None and weight_hh._counter.value != self.saved_weight_hh_version:
-            raise_stale(self, "weight_hh")
+            weight_hh = as_saved(self, "weight_hh")
         weight_hh = weight_hh._array
         weight_ih = self.saved_weight_ih
         if weight_ih._counter is not None and weight_ih._counter.value != self.saved_weight_ih_version:
-            raise_stale(self, "weight_ih")
+            weight_ih = as_saved(self, "weight_ih")
         weight_ih = weight_ih._array
         parts = gru_layer_back_kernel(
             grad_output,
@@ -435,36 +435,36 @@ class RnnLayerNode(OperationNode):
         bias_hh = self.saved_bias_hh
         if self.saved_bias_hh_version >= 0:
             if bias_hh._counter is not None and bias_hh._counter.value != self.saved_bias_hh_version:
-                raise_stale(self, "bias_hh")
+                bias_hh = as_saved(self, "bias_hh")
             bias_hh = bias_hh._array
         bias_ih = self.saved_bias_ih
         if self.saved_bias_ih_version >= 0:
             if bias_ih._counter is not None and bias_ih._counter.value != self.saved_bias_ih_version:
-                raise_stale(self, "bias_ih")
+                bias_ih = as_saved(self, "bias_ih")
             bias_ih = bias_ih._array
         h0 = self.saved_h0
         if h0._counter is not None and h0._counter.value != self.saved_h0_version:
-            raise_stale(self, "h0")
+            h0 = as_saved(self, "h0")
         h0 = h0._array
         hidden_before = self.saved_hidden_before
         if hidden_before._counter is not None and hidden_before._counter.value != self.saved_hidden_before_version:
-            raise_stale(self, "hidden_before")
+            hidden_before = as_saved(self, "hidden_before")
         hidden_before = hidden_before._array
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
+            input = as_saved(self, "input")
         input = input._array
         output = self.saved_output
         if output._counter is not None and output._counter.value != self.saved_output_version:
-            raise_stale(self, "output")
+            output = as_saved(self, "output")
         output = output._array
         weight_hh = self.saved_weight_hh
         if weight_hh._counter is not None and weight_hh._counter.value != self.saved_weight_hh_version:
-            raise_stale(self, "weight_hh")
+            weight_hh = as_saved(self, "weight_hh")
         weight_hh = weight_hh._array
         weight_ih = self.saved_weight_ih
         if weight_ih._counter is not None and weight_ih._counter.value != self.saved_weight_ih_version:
-            raise_stale(self, "weight_ih")
+            weight_ih = as_saved(self, "weight_ih")
         weight_ih = weight_ih._array
         parts = rnn_layer_back_kernel(
             grad_output,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pullback.backend.naming import display_namespace
 from pullback.graph.edge import Edges
+from pullback.graph.former_data import is_stale
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
@@ -148,7 +149,7 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
     def _unpack(self, value: Any, version: int) -> Any:
         if value is None:
             return None
-        if value._counter is not None and value._counter.value != version:
+        if is_stale(value, version):
             raise stale(value, version, self)
         return value if isinstance(value, Tensor) else value.as_tensor(self)
 

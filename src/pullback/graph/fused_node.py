@@ -22,7 +22,8 @@ from typing import Any
 
 from pullback.backend.array_module import empty
 from pullback.graph.accumulate_grad import AccumulateGrad
-from pullback.graph.edge import Edges
+from pullback.graph.edge import Edge, Edges
+from pullback.graph.former_data import former_array, is_stale
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node
 from pullback.graph.renamed_node import RenamedNode
@@ -49,20 +50,55 @@ def expand(node: Node) -> None:
     extra = node.require_extra()
     if extra.outer is not None:
         return
+    edges = _record_steps(node)
+    assert edges[0] is not None
+    outer = edges[0][0]
+    assert outer.name() == node.name(), "the outermost step has the name of the fused node"
+    extra.fused_edges = node.next_edges
+    _adjust(node, _steps_behind(node, edges))
+    extra.outer = outer if node.output_count == 1 else StepsOfResults(node, tuple(edges))
+    node.next_edges = extra.outer.next_edges
+    node.release_saved_tensors()
+
+
+def _record_steps(node: Node) -> list[Edge | None]:
+    """Record what PyTorch records in place of a fused node; return the edges of its results."""
     from pullback.functions import unfused  # lazy: it composes operations, which build on this layer
 
     with kept_switches(*SWITCH_DEFAULTS):
         set_switches(SWITCH_DEFAULTS)
         results = getattr(unfused, node.fused)(node)
-    edges = [gradient_edge(result) for result in (results if isinstance(results, tuple) else (results,))]
-    assert edges[0] is not None
-    outer = edges[0][0]
-    assert outer.name() == node.name(), "the outermost step has the name of the fused node"
-    extra.fused_edges = node.next_edges
-    _adjust(node, [edge[0] for edge in edges if edge is not None])
-    extra.outer = outer if node.output_count == 1 else StepsOfResults(node, tuple(edges))
-    node.next_edges = extra.outer.next_edges
-    node.release_saved_tensors()
+    return [gradient_edge(result) for result in (results if isinstance(results, tuple) else (results,))]
+
+
+def _steps_behind(node: Node, edges: Sequence[Edge | None]) -> list[Node]:
+    """The nodes between these edges and what the fused node leads to."""
+    known = {edge[0] for edge in node.next_edges if edge is not None}
+    stack = [edge[0] for edge in edges if edge is not None]
+    steps: list[Node] = []
+    while stack:
+        step = stack.pop()
+        if step in known:
+            continue
+        known.add(step)
+        steps.append(step)
+        stack.extend(edge[0] for edge in step.next_edges if edge is not None)
+    return steps
+
+
+def saved_by_steps(node: Node, value: Tensor, version: float) -> Tensor:
+    """What the steps read of a saved tensor that was given other data: itself, or its former memory if they saved views."""
+    former = former_array(value, version)
+    if former is None or any(_saves_itself(step, value) for step in _steps_behind(node, _record_steps(node))):
+        return value
+    alias = new_tensor(former)
+    alias._counter, alias._requires_grad, alias._edge = value._counter, value._requires_grad, gradient_edge(value)
+    return alias
+
+
+def _saves_itself(step: Node, value: Tensor) -> bool:
+    saved = [getattr(step, f"saved_{name}", None) for name in step.saved_names]
+    return any(isinstance(s, Tensor) and s._counter is value._counter and not s._is_view() for s in saved)
 
 
 class StepsOfResults(Node):
@@ -93,7 +129,8 @@ def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None)
         tensor = new_tensor(empty(shape, node.dtype if dtype is None else dtype))
     else:
         known = saved if isinstance(saved, Tensor) else saved.as_tensor(node)
-        tensor = new_tensor(known._array)
+        former = former_array(known, getattr(node, f"saved_{name}_version"))
+        tensor = new_tensor(known._array if former is None else former)
         if known._counter is None:
             known._counter = VersionCounter()
         tensor._counter = known._counter
@@ -101,18 +138,11 @@ def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None)
     return tensor
 
 
-def _adjust(node: Node, stack: list[Node]) -> None:
+def _adjust(node: Node, steps: list[Node]) -> None:
     """Give the steps what the fused node knew: its place in the order, released or modified values, the source line."""
-    known = {edge[0] for edge in node.next_edges if edge is not None}
     source = source_line_of(node)
     recorded = recorded_node(node)
-    steps: list[Node] = []
-    while stack:
-        step = stack.pop()
-        if step in known:
-            continue
-        known.add(step)
-        steps.append(step)
+    for step in steps:
         if node.extra is not None and node.extra.stream is not None:
             step.require_extra().stream = node.extra.stream
         if recorded.released:
@@ -120,7 +150,6 @@ def _adjust(node: Node, stack: list[Node]) -> None:
         else:
             _keep_versions(recorded, step)
         step.source = source
-        stack.extend(edge[0] for edge in step.next_edges if edge is not None)
     fraction = math.ulp(node.sequence_nr)  # see Note [Sequence numbers]
     for place, step in enumerate(sorted(steps, key=lambda step: step.sequence_nr)):
         step.sequence_nr = node.sequence_nr + place * fraction
@@ -136,7 +165,12 @@ def _keep_versions(node: Node, step: Node) -> None:
     for name in node.saved_names:
         saved = getattr(node, f"saved_{name}", None)
         version = getattr(node, f"saved_{name}_version", -1)
-        if saved is None or version < 0 or saved._counter is None or saved._counter.value == version:
+        if saved is not None and version >= 0 and former_array(saved, version) is not None:
+            for own in step.saved_names:  # where a step saved the tensor itself, it reads the new data
+                stand_in = getattr(step, f"saved_{own}", None)
+                if isinstance(stand_in, Tensor) and stand_in._counter is saved._counter and not stand_in._is_view():
+                    stand_in._array = saved._array
+        if saved is None or version < 0 or not is_stale(saved, version):
             continue
         for own in step.saved_names:
             value = getattr(step, f"saved_{own}", None)

@@ -22,6 +22,7 @@ class NodeExtra:
     """What few nodes have: hooks, metadata of the user's and of anomaly mode. See Note [Hook order]."""
 
     __slots__ = (
+        "former_data",
         "former_shape",
         "fused_edges",
         "is_dispatched",
@@ -43,6 +44,8 @@ class NodeExtra:
         self.retain_hooks: dict[int, Callable[[Any], None]] = {}
         self.pre_hooks: HookDict = OrderedDict()
         self.post_hooks: HookDict = OrderedDict()
+        self.former_data: Any = None
+        """The memory that a tensor had whose gradients come here. See Note [Former data]."""
         self.former_shape = False
         """Whether gradients may arrive in another shape than the node gave out. See graph/former_shape.py."""
         self.place: tuple[str, int] | None = None

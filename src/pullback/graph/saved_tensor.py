@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pullback.backend.dtype import type_name
 from pullback.errors import AutogradError, modified_in_place
 from pullback.graph.accumulate_grad import AccumulateGrad
+from pullback.graph.former_data import is_stale
 from pullback.graph.source_lines import freed, modification_places
 from pullback.modes.anomaly_mode import is_anomaly_enabled
 from pullback.modes.saved_tensor_hooks import current_hooks
@@ -170,15 +171,27 @@ def unpack_saved(node: Node, name: str) -> Any:
     if version < 0:
         return value.tensors() if isinstance(value, SavedList) else value
     if value._counter is not None and value._counter.value != version:
-        raise_stale(node, name)
+        value = as_saved(node, name)
     return value if isinstance(value, Tensor) else value.as_tensor(node)
 
 
-def raise_stale(node: Node, name: str) -> Any:
-    """Say which saved tensor was modified, with both versions; never returns."""
+def raise_stale(node: Node, name: str) -> None:
+    """Say which saved tensor was modified, with both versions; return if it was only given other data."""
     value = getattr(node, f"saved_{name}")
     expected = getattr(node, f"saved_{name}_version")
-    raise stale(value, expected, node)
+    if is_stale(value, expected):
+        raise stale(value, expected, node)
+
+
+def as_saved(node: Node, name: str) -> Any:
+    """The same for a node that may be fused: return what it reads then. See Note [Former data]."""
+    raise_stale(node, name)
+    value = getattr(node, f"saved_{name}")
+    if not node.fused:
+        return value
+    from pullback.graph.fused_node import saved_by_steps  # lazy: it builds on this module
+
+    return saved_by_steps(node, value, getattr(node, f"saved_{name}_version"))
 
 
 def stale(value: Any, expected: int, node: Node | None) -> Exception:
@@ -197,7 +210,7 @@ def stale(value: Any, expected: int, node: Node | None) -> Exception:
         producer, output_nr = value.grad_fn.name(), value.output_nr
     return modified_in_place(
         type_name(value._array.dtype), value._array.shape, forward_name(producer), output_nr,
-        value._counter.value, expected, anomaly=is_anomaly_enabled(),
+        int(value._counter.value), int(expected), anomaly=is_anomaly_enabled(),
         places=modification_places(value._counter, expected, node),
     )  # fmt: skip
 
@@ -263,7 +276,7 @@ class SavedTensor:
         value, version = self._read()
         if version < 0:
             return None
-        if value._counter is not None and value._counter.value != version:
+        if is_stale(value, version):
             raise stale(value, version, node)
         return value if isinstance(value, Tensor) else value.as_tensor(node)
 
@@ -328,7 +341,7 @@ class SavedList:
     def tensors(self) -> list[Tensor]:
         """The tensors, their versions checked."""
         for tensor, version in zip(self._tensors, self._versions, strict=True):
-            if tensor._counter is not None and tensor._counter.value != version:
+            if is_stale(tensor, version):
                 raise stale(tensor, version, None)
         return list(self._tensors)
 

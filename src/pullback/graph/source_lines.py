@@ -89,7 +89,7 @@ def freed(node: Any) -> GraphFreedError:
 def modification_places(counter: Any, since: int, node: Any) -> str:
     """The lines that modified a saved tensor after version `since`, and the line of the operation that had saved it."""
     lines = getattr(counter, "lines", None)
-    count = counter.value - since
+    count = int(counter.value) - int(since)
     if not lines or count < 1:
         return ""
     known = lines[-count:]

@@ -22,7 +22,7 @@ from pullback.errors import derivative_not_implemented
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import zero_grad_array, zero_grad_tensor
-from pullback.graph.saved_tensor import raise_stale, unpack_list
+from pullback.graph.saved_tensor import as_saved, raise_stale, unpack_list
 from pullback.graph.source_lines import freed
 from pullback.graph.tangents import conjugate, connected, forward_not_implemented, sum_of_terms, zeros_like_input
 from pullback.kernels.broadcasting import sum_to_like
@@ -39,6 +39,7 @@ _SCOPE = {
     "double_pullback": double_pullback,
     "forward_not_implemented": forward_not_implemented,
     "freed": freed,
+    "as_saved": as_saved,
     "raise_stale": raise_stale,
     "rounded": rounded,
     "sum_of_terms": sum_of_terms,

@@ -20,7 +20,7 @@ from pullback.graph.node import new_node, next_sequence_nr
 from pullback.graph.overwriting import overwrite
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import metadata_of, zero_grad_array
-from pullback.graph.saved_tensor import SavedList, SavedOutput, raise_stale, unpack_list
+from pullback.graph.saved_tensor import SavedList, SavedOutput, as_saved, raise_stale, unpack_list
 from pullback.graph.views import make_view
 from pullback.kernels.broadcasting import sum_to_like
 from pullback.kernels.overwriting import overwriting
@@ -72,6 +72,7 @@ __all__ = [
     "as_array",
     "as_number_argument",
     "as_numpy_dtype",
+    "as_saved",
     "as_shape",
     "as_tensor_list",
     "ask_foreign_of",

@@ -317,7 +317,7 @@ def _unpack(name: str, operation: Operation, path: Path, *, read_once: bool = Fa
         return [f"{name} = unpack_list(self, {name!r})"]
     checked = [
         f"if {name}._counter is not None and {name}._counter.value != self.saved_{name}_version:",
-        f'    raise_stale(self, "{name}")',
+        f'    {f"{name} = as_saved" if operation.rule.options.get("fused") else "raise_stale"}(self, "{name}")',
     ]
     if role == TENSOR and read_once:
         path.inlined[name] = f"{name}._array"

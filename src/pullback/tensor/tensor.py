@@ -493,10 +493,12 @@ class Tensor(TensorBase):
         if self._requires_grad and not is_float_or_complex(value._array.dtype):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._leave_accumulator(value._array, keep=value._array.dtype == self._array.dtype)
-        self._array = value._array
+        former, self._array = self._array, value._array
         self._share_mirror(value)
-        if self._requires_grad and self._has_edge():
-            _Graph.keep_former_shape(self)
+        if self._requires_grad:
+            _Graph.keep_former_data(self, former)
+            if self._has_edge():
+                _Graph.keep_former_shape(self)
 
     @data.deleter
     def data(self) -> None:
@@ -601,11 +603,12 @@ class Tensor(TensorBase):
 
 
 class _Graph:
-    """What the graph layer lends to Tensor's properties; set by pullback.graph.views, .tensor_hooks and .former_shape."""
+    """What the graph layer lends to Tensor's properties; set by modules of pullback.graph."""
 
     view_edge: Callable[[Any, Any], Any]
     retain_grad: Callable[[Any, bool], None]
     keep_former_shape: Callable[[Any], None]
+    keep_former_data: Callable[[Any, Any], None]
     register_hook: Callable[[Any, Any], Any]
     add_hook: Callable[[Any, Any], Any]
 
