@@ -216,7 +216,7 @@ def test_saved_tensor_hooks_get_the_batches_of_matrices_of_a_sum_of_products() -
 
     with pullback.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
         pullback.einsum("ij,jk->ik", rand(3, 4), rand(4, 5))
-    assert packed == [(1, 3, 4), (1, 4, 5)]
+    assert packed == [(1, 4, 5), (1, 3, 4)]
 
 
 def test_examples_are_one_more_label() -> None:

@@ -34,7 +34,7 @@ from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import HookDict, call_node_hooks, call_tensor_hooks
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
-from pullback.graph.saved_tensor import begin_reading
+from pullback.graph.saved_tensor import PackedTensor, begin_reading
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.guards import guarded
@@ -441,10 +441,10 @@ class Engine:
         with _lock_of(node) if _passes > 1 else nullcontext():
             reading = begin_reading(node) if node.extra is not None and node.extra.packed else ()
             if process.changed and switches.node_observer is not None:
-                run = partial(self._evaluate, task, node, edges, grads)
+                run = partial(self._evaluate, task, node, edges, grads, reading)
                 results = switches.node_observer.evaluate(node, tuple(grads), edges, run)
             else:
-                results = self._evaluate(task, node, edges, grads)
+                results = self._evaluate(task, node, edges, grads, reading)
             for value in reading:
                 value.read = None
             if not task.keep_graph:
@@ -452,11 +452,18 @@ class Engine:
                 node.freed_by = task.called_at
         return results
 
-    def _evaluate(self, task: GraphTask, node: Node, edges: Edges, grads: list[Any]) -> Sequence[Any]:
-        """The node's gradients: Tensors where the pass is recorded or the node needs them, else arrays."""
+    def _evaluate(
+        self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], reading: Sequence[PackedTensor] = ()
+    ) -> Sequence[Any]:
+        """The node's gradients: Tensors where the pass is recorded or the node needs them, else arrays.
+
+        What went through hooks is unpacked first, all of it, as in PyTorch.
+        """
         try:
             if not node.needs_tensors and all(g is None for g in grads):
                 return (None,) * len(edges)
+            for value in reading:
+                value.unpacked()
             if task.moves_tensors and not task.create_graph and not node.needs_tensors:
                 assert dispatch.pull_back is not None
                 return list(_in_mode(task, node, dispatch.pull_back, node, grads, edges))

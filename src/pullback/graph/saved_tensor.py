@@ -135,12 +135,24 @@ def pack_saved_tensors(node: Node, edge_of: Callable[[Tensor], Edge | None]) -> 
     hooks = current_hooks()
     if hooks is None:
         return
-    for name in node.saved_names:
-        field = f"saved_{name}"
-        value = getattr(node, field)
-        if getattr(node, f"{field}_version", -1) < 0 or isinstance(value, PackedTensor):
-            continue
-        setattr(node, field, pack_one(node, value, *hooks, edge_of))
+    for field, value in _saved_in_order(node):
+        if isinstance(value, SavedList):
+            value.pack(node, *hooks, edge_of)
+        elif getattr(node, f"{field}_version", -1) >= 0 and not isinstance(value, PackedTensor):
+            setattr(node, field, pack_one(node, value, *hooks, edge_of))
+
+
+def _saved_in_order(node: Node) -> list[tuple[str, Any]]:
+    """What a node saved, in the order in which hooks see it: inputs, then results, each by PyTorch's names."""
+    from pullback.graph.shown_values import public_name  # lazy: few programs look
+
+    fields = [(public_name(node, name), f"saved_{name}") for name in node.saved_names]
+    saved = [(field, getattr(node, field, None)) for _, field in sorted(fields)]
+    return sorted(saved, key=lambda pair: _is_result(pair[1]))
+
+
+def _is_result(value: Any) -> bool:
+    return isinstance(value, SavedOutput) or (isinstance(value, PackedTensor) and value.output_nr is not None)
 
 
 def pack_one(
@@ -155,8 +167,9 @@ def pack_one(
 
 def begin_reading(node: Node) -> list[PackedTensor]:
     """Let what the node saved through hooks be unpacked once, until `read` is None again."""
-    values = [getattr(node, f"saved_{name}", None) for name in node.saved_names]
-    packed = [value for value in values if isinstance(value, PackedTensor)]
+    values = [value for _, value in _saved_in_order(node)]
+    flat = [v for value in values for v in (value.values if isinstance(value, SavedList) else (value,))]
+    packed = [value for value in flat if isinstance(value, PackedTensor)]
     for value in packed:
         value.read = []
     return packed
@@ -332,18 +345,25 @@ def raw_saved(node: Node, name: str) -> Any:
 class SavedList:
     """The saved tensors of a list argument, each with the version it was saved at."""
 
-    __slots__ = ("_tensors", "_versions")
+    __slots__ = ("_versions", "values")
 
     def __init__(self, tensors: Any) -> None:
-        self._tensors = tuple(tensors)
-        self._versions = [t._counter.value if t._counter is not None else 0 for t in self._tensors]
+        self.values: tuple[Tensor | PackedTensor, ...] = tuple(tensors)
+        self._versions = [t._counter.value if t._counter is not None else 0 for t in self.values]
 
     def tensors(self) -> list[Tensor]:
         """The tensors, their versions checked."""
-        for tensor, version in zip(self._tensors, self._versions, strict=True):
+        for tensor, version in zip(self.values, self._versions, strict=True):
             if is_stale(tensor, version):
                 raise stale(tensor, version, None)
-        return list(self._tensors)
+        return [value.unpacked() if isinstance(value, PackedTensor) else value for value in self.values]
+
+    def pack(self, node: Node, pack: Hook, unpack: Hook, edge_of: Callable[[Tensor], Edge | None]) -> None:
+        """Run a pack hook on each of the tensors."""
+        self.values = tuple(
+            value if isinstance(value, PackedTensor) else pack_one(node, value, pack, unpack, edge_of)
+            for value in self.values
+        )
 
 
 def unpack_list(node: Node, name: str) -> list[Array]:

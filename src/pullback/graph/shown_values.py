@@ -109,6 +109,7 @@ ViewBackward0: self_sym_sizes
 _PLACES = {"self": 0, "mean": 0, "std": 1}
 """The edges of inputs of nodes without a rule."""
 _OWN_NAMES = {"self": "input", "grad_output": "output_grad"}
+_THEIR_NAMES = {ours: theirs for theirs, ours in _OWN_NAMES.items()}
 
 
 @functools.cache
@@ -131,6 +132,12 @@ def shown_names(node: Any, names: list[str]) -> list[str]:
 def saved_under(node: Any, public: str) -> str:
     """The name under which a node saved what PyTorch calls `public`."""
     return _shown().get(node.name(), {}).get(public, public)
+
+
+def public_name(node: Any, name: str) -> str:
+    """PyTorch's name of what a node saved as `name`."""
+    row = _shown().get(node.name(), {})
+    return next((theirs for theirs, ours in row.items() if ours == name), _THEIR_NAMES.get(name, name))
 
 
 def has_row(node: Any) -> bool:

@@ -86,7 +86,7 @@ def saved_values(node: Node) -> Iterator[tuple[str, Any]]:
     for name in node.saved_names:
         value = getattr(node, f"saved_{name}", None)
         if isinstance(value, SavedList):
-            for index, tensor in enumerate(value._tensors):
+            for index, tensor in enumerate(value.values):
                 yield f"{name}[{index}]", tensor
         elif isinstance(value, Tensor | SavedOutput | PackedTensor | ndarray | DeviceArray):
             yield name, value

@@ -38,7 +38,7 @@ def _wide_value(value: Any) -> Any:
     if isinstance(value, Tensor | SavedOutput | PackedTensor):
         return new_tensor(widest(value._array))
     if isinstance(value, SavedList):
-        return SavedList([new_tensor(widest(tensor._array)) for tensor in value._tensors])
+        return SavedList([new_tensor(widest(tensor._array)) for tensor in value.values])
     if isinstance(value, ndarray):
         return widest(value)
     if hasattr(value, "itemsize") and hasattr(value, "kind"):  # a dtype that the rule casts to
