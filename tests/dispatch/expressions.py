@@ -143,6 +143,8 @@ EXPRESSIONS: list[tuple[str, str]] = [
     ("x[0].scatter_add(0,x[1][None],x[2][None])", "regular:3x3 index:3 3"),
     ("x[0].double()", "3x4"),
     ("x[0].to(torch.float64)", "3x4"),
+    ("F.linear(torch.ones(2,3),x[0],x[1])", "4x3 4"),
+    ("torch.ones(2,3)@x[0].T", "4x3"),
     ("F.linear(x[0],x[1],x[2])", "3x4 5x4 5"),
     ("F.linear(x[0],x[1])", "3x4 5x4"),
     ("F.linear(x[0],x[1],x[2])", "2x3x4 5x4 5"),

@@ -17,7 +17,7 @@ from pullback.dispatch.declarations import backward_lines
 from pullback.dispatch.node_classes import operation_of
 from pullback.dispatch.overloads import aten
 from pullback.dispatch.templates import WORDS, run_expression
-from pullback.generated.registry import Operation
+from pullback.generated.registry import OPERATIONS, Operation
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.node import Node
 from pullback.modes.switches import switches
@@ -64,6 +64,10 @@ def _fitted(node: Any, operation: Operation, name: str, grad: Any) -> Any:
     return grad if grad._array.dtype == dtype else F.to_dtype(grad, dtype)
 
 
+_TRANSPOSITIONS = ("TBackward0", "PermuteBackward0", "TransposeBackward0")
+"""What a matrix was transposed by: `t()`, `T` and `mT`."""
+
+
 class _Saved(dict[str, Any]):
     """What a node saved, by the names of its operation's parameters, read when an expression asks for it."""
 
@@ -96,7 +100,17 @@ class _Saved(dict[str, Any]):
             dtype = getattr(node, f"{prefix}_dtype") if hasattr(type(node), f"{prefix}_dtype") else None
             if shape is not None or dtype is not None:
                 return new_tensor(empty(shape or (), self["grad"]._array.dtype if dtype is None else dtype))
-        return None
+        return self._transposed(name)
+
+    def _transposed(self, name: str) -> Any:
+        """Memory as that of a factor which is the transpose of a matrix: the gradient of a product is laid out as it is."""
+        node: Any = self._node
+        inputs = OPERATIONS[node.operation].differentiable_inputs
+        edge = node.next_edges[inputs.index(name)] if name in inputs else None
+        if edge is None or edge[0].name() not in _TRANSPOSITIONS:
+            return None
+        metadata = edge[0].input_metadata(edge[1])
+        return new_tensor(empty(metadata.shape[::-1], self["grad"]._array.dtype).T)
 
 
 @cache
