@@ -156,6 +156,58 @@ def test_checkpoint_double_backward_forward_mode_and_vmap() -> None:
     assert rows.tolist() == [[2.0, 2.0]] * 3
 
 
+def test_values_are_copied_into_tensors_of_another_device() -> None:
+    x = pullback.zeros(2, 3, device="fake")
+    assert x.copy_(pullback.arange(3.0)).tolist() == [[0.0, 1.0, 2.0]] * 2
+    assert pullback.zeros(2, 3).copy_(x).tolist() == x.tolist()
+    y = pullback.ones(3, requires_grad=True)
+    (pullback.zeros(2, 3, device="fake").copy_(y) * 2).sum().backward()
+    assert y.grad.tolist() == [4.0, 4.0, 4.0]
+    model = network("fake")
+    model.load_state_dict(network("cpu").state_dict())
+    assert {p.device.type for p in model.parameters()} == {"fake"}
+
+
+def test_gradients_lie_where_their_tensors_do() -> None:
+    x = pullback.ones(2, device="fake", requires_grad=True)
+    with pytest.raises(RuntimeError, match="a gradient with device type 'cpu' to a tensor with device type 'fake:0'"):
+        x.grad = pullback.ones(2)
+    for y in (x, x * 2):
+        with pytest.raises(RuntimeError, match="invalid gradient at index 0 - expected device fake:0 but got cpu"):
+            y.backward(pullback.ones(2))
+    x.sum().backward(pullback.tensor(3.0))  # a number goes where it is wanted
+    assert x.grad.device.type == "fake"
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_failed_factorization_is_told_in_numbers() -> None:
+    matrices = pullback.stack([pullback.eye(2), -pullback.eye(2)]).to("fake")
+    words = r"linalg.cholesky: \(Batch element 1\): .* \(the leading minor of order 1 is not positive-definite\)"
+    with pytest.raises(pullback.linalg.LinAlgError, match=words):
+        pullback.linalg.cholesky(matrices)
+
+
+def test_gradients_of_custom_functions_are_on_the_device() -> None:
+    class Two(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: pullback.Tensor, answer: object) -> tuple[pullback.Tensor, pullback.Tensor]:
+            vars(ctx)["answer"] = answer
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: object, first: pullback.Tensor, second: pullback.Tensor) -> tuple[object, None]:
+            assert first.device == second.device == pullback.device("fake", 0)
+            answer = vars(ctx)["answer"]
+            return first * 2 + second if answer is None else answer, None
+
+    x = pullback.ones(2, device="fake", requires_grad=True)
+    Two.apply(x, None)[0].sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    words = "Function TwoBackward returned an invalid gradient at index 0 - expected device fake:0 but got cpu"
+    with pytest.raises(RuntimeError, match=words):
+        Two.apply(x, pullback.ones(2))[0].sum().backward()
+
+
 def test_cuda_is_not_there_without_cupy_and_says_what_to_install() -> None:
     if pullback.cuda.is_available():
         pytest.skip("there is a GPU")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from enum import Enum
 from typing import Any
 
-from pullback.backend.device import find_library
+from pullback.backend.device import device_of, find_library, in_use
 from pullback.creation import tensor
 from pullback.graph.history import bump_version
 from pullback.kernels.many_arrays import scale_arrays
@@ -28,6 +28,14 @@ class OptState(Enum):
 def _refresh_per_optimizer_state() -> dict[str, Any]:
     """What PyTorch's scaler starts with for an optimizer; its pickles name this function."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+def _by_device(arrays: list[Any]) -> list[list[Any]]:
+    """Arrays in lists, one for each device."""
+    parts: dict[Any, list[Any]] = {}
+    for array in arrays:
+        parts.setdefault(device_of(array), []).append(array)
+    return list(parts.values())
 
 
 class GradScaler:
@@ -93,10 +101,10 @@ class GradScaler:
             raise RuntimeError("unscale_() is being called after step().")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         arrays = [g._sparse.values if isinstance(g, SparseTensor) else g._array for g in grads]
-        finite = scale_arrays(arrays, 1.0 / self._scale)
+        found = [scale_arrays(part, 1.0 / self._scale) for part in (_by_device(arrays) if in_use else [arrays])]
         for grad in grads:
             bump_version(grad)
-        self._states[id(optimizer)] = (OptState.UNSCALED, finite)
+        self._states[id(optimizer)] = (OptState.UNSCALED, all(found))
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Unscale where that was not done, and step unless a gradient is infinite or NaN."""

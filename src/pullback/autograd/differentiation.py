@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import copy_array, ones, ones_beside
+from pullback.backend.device import in_use
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.layout import preserve_format
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
+from pullback.engine.validation import on_device
 from pullback.errors import NoGradientError, is_pytorch_tensor, mixed_libraries
 from pullback.graph.edge import Edge
 from pullback.graph.gradient_edge import GradientEdge
@@ -334,6 +336,8 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and output[{index}] has a shape of "
             f"{Size(shape)}."
         )
+    if in_use and isinstance(root, Tensor):
+        grad = on_device(grad, root.device, index)
     if grad._array.dtype != numpy_dtype:
         if (grad._array.dtype.kind in "cW") != (numpy_dtype.kind in "cW"):
             raise RuntimeError(

@@ -18,8 +18,8 @@ from pullback.compiling.program import Program, Runner, Value, replay, values_in
 from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
-from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import new_node, next_sequence_nr
+from pullback.graph.recording import metadata_of
 from pullback.modes.cuts import repeat_cut
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import new_tensor
@@ -237,7 +237,7 @@ class Entry:
             node.shape, node.dtype = made[indices[0]]._array.shape, made[indices[0]]._array.dtype
         else:
             node.output_count = len(indices)
-            node.output_metadata = tuple([InputMetadata(made[i]._array.shape, made[i]._array.dtype) for i in indices])
+            node.output_metadata = metadata_of([made[i] for i in indices])
         for number, index in enumerate(indices):
             made[index]._requires_grad, made[index]._edge = True, (node, number)
         if self.is_freed:

@@ -212,9 +212,12 @@ def set_rng_state_all(new_states: Any) -> None:
 
 
 def empty_cache() -> None:
-    """Give memory that is kept for new tensors back to the driver."""
+    """Give memory that is kept for new tensors back to the driver, on all GPUs."""
     if is_available():
-        find_library("cuda").module.get_default_memory_pool().free_all_blocks()
+        library = find_library("cuda")
+        pool = library.module.get_default_memory_pool()
+        for place in library.places:
+            library.on(place, pool.free_all_blocks)
 
 
 def ipc_collect() -> None:
@@ -224,28 +227,28 @@ def ipc_collect() -> None:
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes in use by tensors."""
-    return int(find_library("cuda").memory.used()) if is_available() else 0
+    return int(find_library("cuda").memory.used(_number(device))) if is_available() else 0
 
 
 def memory_reserved(device: Any = None) -> int:
     """Bytes taken from the driver."""
-    return int(find_library("cuda").memory.reserved()) if is_available() else 0
+    return int(find_library("cuda").memory.reserved(_number(device))) if is_available() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that were in use since the start, or since `reset_peak_memory_stats`."""
-    return int(find_library("cuda").memory.most_used()) if is_available() else 0
+    return int(find_library("cuda").memory.most_used(_number(device))) if is_available() else 0
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes that were taken from the driver."""
-    return int(find_library("cuda").memory.most_reserved()) if is_available() else 0
+    return int(find_library("cuda").memory.most_reserved(_number(device))) if is_available() else 0
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Begin anew to look for the most bytes in use."""
     if is_available():
-        find_library("cuda").memory.reset()
+        find_library("cuda").memory.reset(_number(device))
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats

@@ -102,6 +102,11 @@ class Library:
         """NumPy's array with the values of one of the library's."""
         raise NotImplementedError
 
+    def moved(self, raw: Any, place: device) -> Any:
+        """The library's array with the values of another, on a device of the same type."""
+        values = self.download(raw)
+        return self.on(place, lambda: self.upload(values))
+
     def park(self, raw: Any) -> Any:
         """Move the values of an array to the host for a while; `unpark` takes what this gives."""
         return self.download(raw)

@@ -11,6 +11,7 @@ from pullback.backend.traced_array import plain, recorder_of
 from pullback.backend.traced_device_array import TracedDeviceArray
 from pullback.devices.library import Library
 from pullback.devices.loading import Loader
+from pullback.devices.several import on_their_device
 from pullback.native import use_devices
 
 _loaders: dict[type, Loader] = {}
@@ -27,12 +28,22 @@ def register(library: Library) -> Loader:
 
 def _find(array_type: type, reference: Any) -> Any:
     if issubclass(array_type, TracedDeviceArray):
-        return _followed(_loaders[array_type.inner_type].find(reference), reference)
-    return _loaders[array_type].find(reference)
+        return _followed(_find(array_type.inner_type, reference), reference)
+    loader = _loaders[array_type]
+    kernel = loader.find(reference)
+    if loader.library.is_single() or _is_about_memory(reference):
+        return kernel
+    return on_their_device(loader.library, kernel, hasattr(reference, "is_for_rows"))
 
 
 _COMPUTING = ("cast_array", "contains_nan", "copy_array", "parts", "repeat_first", "restride")
 """The functions of backend/array_module.py that programs call; the others look at memory, or make some beside an array."""
+
+
+def _is_about_memory(reference: Any) -> bool:
+    """Whether a function looks at memory alone: arrays of two devices may be asked whether they overlap."""
+    module, name = reference.__module__, reference.__name__
+    return module == "pullback.backend.array_module" and name not in _COMPUTING and not name.endswith("_beside")
 
 
 def _followed(kernel: Any, reference: Any) -> Any:
@@ -59,4 +70,6 @@ def device_kernel(name: str, array_type: type) -> Any:
     """The kernel of that name that serves arrays of a type."""
     from pullback.kernels import _MODULES
 
-    return getattr(_loaders[array_type].module(_MODULES[name]), name)
+    loader = _loaders[array_type]
+    kernel = getattr(loader.module(_MODULES[name]), name)
+    return kernel if loader.library.is_single() else on_their_device(loader.library, kernel)

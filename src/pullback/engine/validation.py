@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.backend.device import device, in_use
 from pullback.errors import complex_gradient
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
@@ -27,7 +28,7 @@ def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
 
 def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
     """One gradient in the wanted shape and dtype, or an error that names both; without a node it is the user's."""
-    fitted: Any = grad
+    fitted: Any = grad if not in_use or wanted.device is None else on_device(grad, wanted.device, index, node)
     shape = grad._array.shape
     if shape != wanted.shape:
         if not is_expandable_to(wanted.shape, shape):
@@ -41,6 +42,18 @@ def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetad
             raise complex_gradient(None if node is None else node.name(), index)
         fitted = fitted.to(wanted.dtype)
     return fitted
+
+
+def on_device(grad: Tensor, place: device, index: int, node: Node | None = None) -> Tensor:
+    """A gradient where it is wanted: a number is moved there, a tensor of another device is an error, as in PyTorch."""
+    if grad.device == place:
+        return grad
+    if grad.dim():
+        raise RuntimeError(
+            f"{_by(node)}invalid gradient at index {index} - expected device {place} but got {grad.device}"
+        )
+    moved: Tensor = grad.to(place)
+    return moved
 
 
 def _by(node: Node | None) -> str:

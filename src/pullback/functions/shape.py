@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import as_array, cast_array, has_internal_overlap, is_number
+from pullback.backend.device import in_use
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values
 from pullback.errors import dim_out_of_range, no_signature_fits, not_a_tensor, wrong_type
@@ -443,6 +444,8 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
     `non_blocking` has a meaning for copies between devices only.
     """
     src = src if other is None else other
+    if in_use and isinstance(src, Tensor) and src.device != input.device:
+        src = src.to(input.device)
     if overwrite(write_value, input, src):
         return input
     if not isinstance(src, Tensor):

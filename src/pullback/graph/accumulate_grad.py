@@ -70,7 +70,7 @@ class AccumulateGrad(Node):
     def input_metadata(self, index: int) -> InputMetadata | None:
         array, dtype = self.variable._array, self.grad_dtype()
         shape = array.shape if self.shape is None else self.shape
-        return InputMetadata(shape, array.dtype if dtype is None else dtype, dtype is None)
+        return InputMetadata(shape, array.dtype if dtype is None else dtype, dtype is None, self.variable.device)
 
     def takes_arrays(self) -> bool:
         """Whether no hook is to see the gradient: arrays are accumulated as soon as they are complete."""

@@ -247,7 +247,8 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
             constant = self.non_differentiable
             self.not_materialized = frozenset(i for i, o in enumerate(outputs) if any(o is t for t in constant))
         self.metadata_by_output = [
-            InputMetadata(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs
+            InputMetadata(o._array.shape, o._array.dtype, device=o.device) if isinstance(o, Tensor) else None
+            for o in outputs
         ]
 
     def input_metadata(self, index: int) -> InputMetadata | None:

@@ -13,8 +13,9 @@ class InputMetadata:
 
     __slots__ = ("any_dtype", "device", "numpy_dtype", "shape")
 
-    def __init__(self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False, device: device = CPU) -> None:
+    def __init__(self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False, device: device | None = None) -> None:
         self.device = device
+        """Where it lies; None where the node does not know."""
         self.shape = shape
         self.numpy_dtype = numpy_dtype
         self.any_dtype = any_dtype
@@ -35,4 +36,4 @@ class InputMetadata:
     def zeros(self) -> Array:
         """The gradient of an output that nothing used."""
         made = zeros(self.shape, self.numpy_dtype)
-        return made if self.device is CPU else move_array(made, self.device)
+        return made if self.device is None or self.device is CPU else move_array(made, self.device)

@@ -22,8 +22,9 @@ def _raise_for_info(function: str, info: Array, message: str) -> None:
     infos = np.asarray(info).reshape(-1)
     failed = np.flatnonzero(infos)
     if failed.size:
-        batch = f"(Batch element {failed[0]}): " if np.ndim(info) else ""
-        raise LinAlgError(f"{function}: {batch}{message.format(info=infos[failed[0]])}")
+        first = int(failed[0])
+        batch = f"(Batch element {first}): " if np.ndim(info) else ""
+        raise LinAlgError(f"{function}: {batch}{message.format(info=int(infos[first]))}")
 
 
 def _as_info(infos: Any, batch: Shape) -> Array:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pullback.backend.array_module import element_strides, ndarray, storage_offset
-from pullback.backend.device import CPU, device, device_of
+from pullback.backend.device import CPU, device, device_of, in_use
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.errors import captured_modification, refused_call, wrong_type
@@ -715,6 +715,11 @@ def _check_assigned_grad(tensor: Tensor, value: Any) -> None:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor of size "
             f"'{list(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+    if in_use and value.device != tensor.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{value.device}' to a tensor with device type "
+            f"'{tensor.device}'. Please ensure that the gradient and the tensor are on the same device"
         )
 
 

@@ -6,14 +6,6 @@ barriers, shuffles and memory shared in a block mean what they mean on a GPU. Sl
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
-import re
-import shutil
-import subprocess
-import tempfile
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +15,9 @@ from pullback.backend.device_array import DeviceArray
 from pullback.devices.cuda.kernels import own_kernels
 from pullback.devices.cuda.pending import DeferredArray, Pending
 from pullback.devices.table import register
+from tests.devices.emulator.launching import COMPILER as COMPILER
+from tests.devices.emulator.launching import launcher, multiply
 from tests.devices.fake_library import FakeLibrary
-
-COMPILER = shutil.which("g++")
-_HEADER = Path(__file__).with_name("cuda_on_cpu.h")
-_FOLDER = Path(tempfile.mkdtemp(prefix="cuda_on_cpu_"))
 
 
 class _Pointer:
@@ -116,15 +106,11 @@ class Emulated(FakeLibrary):
 
     def compiled(self, source: str, joins: bool = True) -> Any:
         """A callable that launches the kernel `run` of a text."""
-        library = _compile(source)
-        types = _parameter_types(source)
+        run = launcher(source)
 
         def launch(grid: Any, block: Any, arguments: Any) -> None:
             self.launches.append(source)
-            values = [_as_c(value, kind) for value, kind in zip(arguments, types, strict=True)]
-            pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-            sizes = [*grid, *(1,) * (3 - len(grid)), *block, *(1,) * (3 - len(block))]
-            library.launch((ctypes.c_uint * 6)(*sizes), pointers)
+            run(grid, block, arguments)
 
         return launch
 
@@ -140,92 +126,7 @@ class Emulated(FakeLibrary):
         self, kind: str, flips: Any, sizes: Any, a: Any, b: Any, c: Any, steps: Any, batch: Any, beta: float, wide: bool
     ) -> None:
         """As cuBLAS: c = a @ b + beta * c for matrices that lie column after column."""
-        rows, columns, inner = sizes
-        for n in range(batch[0]):
-            first = _matrix(a, kind, flips[0], rows, inner, steps[0], n * batch[1])
-            second = _matrix(b, kind, flips[1], inner, columns, steps[1], n * batch[2])
-            target = _matrix(c, kind, 0, rows, columns, steps[2], n * batch[3])
-            product = first.astype(np.float64) @ second.astype(np.float64)
-            target[...] = (product + beta * target.astype(np.float64) if beta else product).astype(target.dtype)
-
-
-def _matrix(address: int, kind: str, flip: int, rows: int, columns: int, step: int, offset: int) -> Any:
-    """A matrix at an address, column after column, or row after row where it is to be transposed."""
-    import ml_dtypes
-
-    dtype = np.dtype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
-    item = dtype.itemsize
-    lines, length = (rows, columns) if flip else (columns, rows)
-    count = (lines - 1) * step + length
-    memory = (ctypes.c_char * (count * item)).from_address(address + offset * item)
-    flat = np.frombuffer(memory, dtype)
-    found = np.lib.stride_tricks.as_strided(flat, (lines, length), (step * item, item))
-    return found if flip else found.T
-
-
-def _parameter_types(source: str) -> list[str]:
-    found = re.search(r"__global__ void (?:__launch_bounds__\(\d+\) )?run\(([^)]*)\)", source)
-    assert found is not None
-    types = []
-    for parameter in found.group(1).split(","):
-        text = re.sub(r"\bconst\b|__restrict__", "", parameter)
-        types.append("*" if "*" in text else " ".join(text.split()[:-1]))
-    return types
-
-
-_SIZES = {"*": 8, "long long": 8, "double": 8, "int": 4, "float": 4, "unsigned": 4}
-
-
-def _as_c(value: Any, kind: str) -> Any:
-    """An argument as CuPy hands it over; a number of another size than the parameter's is a mistake."""
-    if isinstance(value, np.ndarray) and value.ndim + value.size:
-        assert kind == "*", f"an array for {kind}"
-        return ctypes.c_void_p(value.__array_interface__["data"][0])
-    made: Any
-    if isinstance(value, np.generic):
-        made = np.ctypeslib.as_ctypes(np.array(value))
-    else:
-        made = ctypes.c_double(value) if isinstance(value, float) else ctypes.c_longlong(value)
-    assert ctypes.sizeof(made) == _SIZES[kind], f"{value!r} for {kind}"
-    assert isinstance(value, (float, np.floating)) == (kind in ("double", "float")), f"{value!r} for {kind}"
-    return made
-
-
-_compiled: dict[str, Any] = {}
-_COMMAND = [str(COMPILER), "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC", "-mf16c"]
-
-
-@cache
-def _header() -> Path:
-    """The header, compiled once: a third of the time that each kernel takes."""
-    header = _FOLDER / _HEADER.name
-    shutil.copy(_HEADER, header)
-    subprocess.run([*_COMMAND, "-x", "c++-header", str(header), "-o", f"{header}.gch"], check=True)
-    return header
-
-
-def _compile(source: str) -> Any:
-    found = _compiled.get(source)
-    if found is None:
-        name = hashlib.sha1(source.encode()).hexdigest()[:16]
-        declared = re.search(r"__global__ void (?:__launch_bounds__\(\d+\) )?run\(([^)]*)\)", source)
-        assert declared is not None
-        types = [
-            re.sub(r"\w+$", "", p.replace("__restrict__", "").strip()).strip() for p in declared.group(1).split(",")
-        ]
-        call = ", ".join(
-            f"*({re.sub(r'^const ', '', t) if '*' not in t else t} *)given[{n}]" for n, t in enumerate(types)
-        )
-        text = re.sub(r"#include <cuda_(fp16|bf16).h>", "", source)
-        text = f'#include "{_header()}"\n{text}\nstatic void call(void **given) {{ run({call}); }}\n'
-        text += "static int ready = (body = call, 0);\n"
-        path = _FOLDER / f"{name}.cpp"
-        path.write_text(text)
-        command = [*_COMMAND, "-shared", str(path), "-o", str(path.with_suffix(".so"))]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert not done.returncode, f"{done.stderr[:3000]}\n{source}"
-        found = _compiled[source] = ctypes.CDLL(str(path.with_suffix(".so")))
-    return found
+        multiply(kind, flips, sizes, a, b, c, steps, batch, 1.0, beta)
 
 
 class EmulatedArray(DeferredArray):

@@ -41,6 +41,8 @@ template <class V> static V __ldcg(const V *at) { return *at; }
 template <class V> static V __ldg(const V *at) { return *at; }
 template <class V> static V rsqrt(V x) { return 1 / std::sqrt(x); }
 template <class V> static V sinpi(V x) { return std::sin(V(3.14159265358979323846) * x); }
+static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+static inline void sincospi(double x, double *s, double *c) { sincos(3.14159265358979323846 * x, s, c); }
 template <class V> static V min(V a, V b) { return a < b ? a : b; }
 template <class V> static V max(V a, V b) { return a > b ? a : b; }
 using std::exp; using std::log; using std::tanh; using std::sqrt; using std::fabs; using std::erf; using std::log1p;

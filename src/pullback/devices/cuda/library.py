@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -21,6 +20,7 @@ from pullback.devices.cuda.philox import CudaGenerator, Sampler
 from pullback.devices.cuda.transfers import Parked, Transfers
 from pullback.devices.graph_runner import GraphRunner
 from pullback.devices.library import Library
+from pullback.devices.several import OnTheirDevice, on_their_device
 from pullback.devices.table import register
 from pullback.errors import gpu_out_of_memory
 
@@ -46,6 +46,8 @@ _KINDS = {"float32": (0, 68), "float64": (1, 70), "float16": (2, 68), "bfloat16"
 """cuBLAS's numbers of dtypes and of what products of them are added up in."""
 _TF32 = 77
 _DEVICE_TO_DEVICE = 3
+_SHARED = 48 * 1024
+"""Bytes that the blocks of a launch may share without asking."""
 _IN_CHUNKS = ("kernels.normalization", "kernels.attention", "kernels.convolutions", "kernels.distances")
 
 
@@ -82,6 +84,7 @@ class CudaLibrary(Library):
     def __init__(self) -> None:
         super().__init__()
         self.array_type = cupy.ndarray
+        self.places = [device("cuda", number) for number in range(cupy.cuda.runtime.getDeviceCount())]
         self.overrides = make_overrides(cupy)
         self.sampler = Sampler(self)
         self.memory = MemoryWatch(self)
@@ -89,13 +92,10 @@ class CudaLibrary(Library):
         self.pending = Pending(self)
         self.complaints = Complaints()
         self.capturing: Capturing | None = None
-        self._counters: dict[int, Any] = {}
+        self._counters: dict[tuple[int, int], Any] = {}
         self.processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self.kernels = {**own_kernels(self), **self.sampler.kernels()}
         self.functions |= {module: {"_CHUNK": 1 << 40} for module in _IN_CHUNKS}  # nothing is to stay in a cache here
-        self.places = [device("cuda", number) for number in range(cupy.cuda.runtime.getDeviceCount())]
-        if len(self.places) > 1:  # a pass over all of one shape may not mix them
-            self.pending.stop()
         self._factors = [(np.full(1, n), np.full(1, n, np.float32)) for n in (0.0, 1.0)]
         self._places = [tuple([int(array.ctypes.data) for array in pair]) for pair in self._factors]
         """Where cuBLAS finds 0 and 1, in float64 and float32."""
@@ -105,22 +105,29 @@ class CudaLibrary(Library):
         options = ("--std=c++17",) if joins else ("--std=c++17", "--fmad=false")
         kernel = cupy.RawKernel(source, "run", options=options)
         # Where there is one GPU, without the question which one the launch is for.
-        return kernel.kernel if cupy.cuda.runtime.getDeviceCount() == 1 else kernel
+        return kernel.kernel if self.is_single() else kernel
 
     def counter(self, count: int) -> Any:
         """Zeros in the GPU's memory, for the blocks of a launch in the current stream to count with and to set back."""
-        stream = cupy.cuda.get_current_stream().ptr
-        found = self._counters.get(stream)
+        key = (cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+        found = self._counters.get(key)
         if found is None or found.size < count:
-            found = self._counters[stream] = cupy.zeros(max(count, 4096), np.int32)
+            found = self._counters[key] = cupy.zeros(max(count, 4096), np.int32)
         return found
 
     def compiled_to_meet(self, source: str, shared: int) -> Any:
         """As `compiled`, for a kernel whose blocks wait for each other and share so many bytes each."""
         kernel = cupy.RawKernel(source, "run", options=("--std=c++17",), enable_cooperative_groups=True)
-        if shared > 48 * 1024:
-            kernel.max_dynamic_shared_size_bytes = shared
-        return partial(kernel, shared_mem=shared)
+        told: set[int] = set()
+
+        def launch(grid: Any, block: Any, arguments: Any) -> None:
+            number = cupy.cuda.runtime.getDevice()
+            if shared > _SHARED and number not in told:  # each GPU has a copy of the kernel
+                kernel.max_dynamic_shared_size_bytes = shared
+                told.add(number)
+            kernel(grid, block, arguments, shared_mem=shared)
+
+        return launch
 
     def gemm(
         self, kind: str, flips: Any, sizes: Any, a: int, b: int, c: int, steps: Any, batch: Any, beta: float, wide: bool
@@ -192,9 +199,6 @@ class CudaLibrary(Library):
     def place(self) -> device:
         return self.places[cupy.cuda.runtime.getDevice()]
 
-    def is_single(self) -> bool:
-        return len(self.places) == 1
-
     def checked_place(self, place: device) -> device:
         if place.index is None:
             return self.place()
@@ -215,6 +219,9 @@ class CudaLibrary(Library):
             return cupy.asarray(array, order="K") if array.flags.forc else cupy.asarray(np.array(array, order="K"))
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise gpu_out_of_memory(str(error)) from None
+
+    def moved(self, raw: Any, place: device) -> Any:
+        return self.transfers.between(raw, int(place.index or 0))
 
     def download(self, raw: Any) -> Any:
         found = cupy.asnumpy(raw, order="A")
@@ -319,9 +326,17 @@ def _positions_of_masks(index: Any) -> Any:
     return tuple(found)
 
 
+class SeveralGpus(OnTheirDevice, CudaLibrary):
+    """CuPy where there is more than one GPU. See Note [Several devices]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ufuncs = {name: on_their_device(self, kernel) for name, kernel in self.ufuncs.items()}
+
+
 def registered() -> CudaLibrary:
     """The library, whose arrays tensors can hold from now on."""
-    library = CudaLibrary()
+    library = CudaLibrary() if cupy.cuda.runtime.getDeviceCount() == 1 else SeveralGpus()
     CudaArray.library = library
     register(library)
     return library

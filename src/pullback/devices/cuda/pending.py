@@ -32,7 +32,7 @@ _MOST_BLOCKS = 8448
 class DeferredArray(DeviceArray):
     """An array of the GPU whose values may still have to be computed. See Note [Deferred work]."""
 
-    __slots__ = ("kept", "number", "planned_dtype", "planned_shape", "recipe")
+    __slots__ = ("kept", "number", "planned_dtype", "planned_shape", "recipe", "recipe_place")
     library: ClassVar[Any]
     kept: Any
     """The library's array; None while it is still to be computed."""
@@ -41,6 +41,8 @@ class DeferredArray(DeviceArray):
     planned_shape: tuple[int, ...]
     planned_dtype: Any
     recipe: Any
+    recipe_place: Any
+    """The device that a recipe makes it on."""
 
     @property
     def raw(self) -> Any:
@@ -49,12 +51,21 @@ class DeferredArray(DeviceArray):
         if pending.steps:
             pending.flush()
         if self.kept is None:
-            self.kept = self.recipe.make()
+            self.kept = self.library.on(self.recipe_place, self.recipe.make)
         return self.kept
 
     @raw.setter
     def raw(self, raw: Any) -> None:
         self.kept = raw
+
+    @property
+    def place(self) -> Any:
+        """The device that the memory belongs to, or will; nothing is launched for the question."""
+        if self.kept is None:
+            planned = self.library.pending.place if self.number >= 0 else self.recipe_place
+            if self.kept is None:  # no other thread has launched it meanwhile, and gone on with another device
+                return planned
+        return self.library.place_of(self.kept)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -151,6 +162,9 @@ class Pending:
         self.compiles_at = 2
         """At which occurrence a sequence is compiled."""
         self.steps: list[Step] = []
+        self.place: Any = None
+        """The device that all steps are for."""
+        self._is_single: bool = library.is_single()
         self._shape: tuple[int, ...] = ()
         self._is_double = False
         self._dtype: Any = None
@@ -171,6 +185,7 @@ class Pending:
         """An array that `recipe.make()` is called for when somebody asks for its memory."""
         made = self._library.wrapper(None)
         made.recipe, made.number, made.planned_shape, made.planned_dtype = recipe, -1, shape, dtype
+        made.recipe_place = self._library.place()
         if not self.is_on:
             made.kept = recipe.make()
         return made
@@ -234,6 +249,11 @@ class Pending:
         if dtype is None or 0 in shape or (dtype is not self._dtype and name_of(dtype) not in TYPES):
             return None
         steps = self.steps
+        if not self._is_single or self.place is None:
+            here = self._library.place()
+            if here != self.place:
+                self.flush()
+                self.place, steps = here, self.steps
         if steps and (
             shape != self._shape or (dtype.itemsize == 8) != self._is_double or len(steps) == MOST_STEPS
             or len(self._inputs) + len(arrays) > MOST_INPUTS or len(self._numbers) + len(numbers) > MOST_NUMBERS
@@ -286,7 +306,7 @@ class Pending:
             live = [None if step.result is None else step.result() for step in steps]
             held = [number for number, array in enumerate(live) if array is not None]
             if held:
-                outputs = self._compute(steps, held)
+                outputs = self._library.on(self.place, lambda: self._compute(steps, held))
                 for number, raw in zip(held, outputs, strict=True):
                     live[number].kept = raw  # type: ignore[union-attr]  # numbers of those that are held
             self.steps = []

@@ -183,7 +183,7 @@ class CapturedStream:
     """Where the launches of a graph draw from: seed and counter lie in the GPU's memory, and are set before each run."""
 
     def __init__(self, sampler: Sampler, cupy: Any) -> None:
-        self._sampler = sampler
+        self._generator = sampler.generator(cupy.cuda.runtime.getDevice())
         self._state = cupy.zeros(2, np.uint64)
         self.address = self._state.data.ptr
         self._drawn = 0
@@ -197,7 +197,7 @@ class CapturedStream:
     def go_on(self) -> None:
         """Let the next run of the graph draw from where the generator is, and move that past what it draws."""
         if self._drawn:
-            seed, counter = self._sampler.generator(0).advance(self._drawn)
+            seed, counter = self._generator.advance(self._drawn)
             _setting()((1,), (1,), (self._state, np.uint64(seed), np.uint64(counter)))
 
 

@@ -560,7 +560,7 @@ class RowKernels(Family):
             return NotImplemented
         cupy, dtype = self._cupy, rows[0][0].raw.dtype
         sizes = tuple([row[0].raw.size for row in rows])
-        table, lengths = _pieces(self._library, sizes)
+        table, lengths = _pieces(self._library, sizes, self._library.place())
         arrays = cupy.asarray(np.array([[array.raw.data.ptr for array in row] for row in rows], np.uint64))
         given = [*[float(numbers[name]) for name in order], *[np.int32(numbers[name]) for name in switches]]
         kernel = compiled(self._library, text.replace("PIECE", str(_PIECE)), name_of(dtype))
@@ -569,8 +569,8 @@ class RowKernels(Family):
 
 
 @lru_cache(maxsize=64)
-def _pieces(library: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """For each block the parameter and the place where its piece begins, and the sizes, in the GPU's memory."""
+def _pieces(library: Any, sizes: tuple[int, ...], place: Any) -> tuple[Any, Any]:
+    """For each block the parameter and the place where its piece begins, and the sizes, in the memory of the GPU `place`."""
     cupy = library.module
     table = [(row, start) for row, size in enumerate(sizes) for start in range(0, size, _PIECE)]
     return cupy.asarray(np.array(table, np.int64)), cupy.asarray(np.array(sizes, np.int64))

@@ -1,7 +1,7 @@
-"""Transfers: memory of the host that the GPU reads and writes by itself, and copies that run beside the computation.
+"""Transfers: memory of the host that a GPU reads and writes by itself, and copies that run beside the computation.
 
-Copies have a stream of their own. Nothing here waits on the host: what a copy needs is held until it is done, which is
-looked at whenever another is begun (`sweep`).
+Copies to and from the host have a stream of their own on each GPU. Nothing here waits on the host: what a copy needs is
+held until it is done, which is looked at whenever another is begun (`sweep`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Parked:
 
 
 class Transfers:
-    """Copies between the host and one library's GPU, and memory that several streams use."""
+    """Copies between the host and one library's GPUs, and memory that several streams use."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
         self._cuda = library.module.cuda
-        self._stream: Any = None
+        self._streams: dict[int, Any] = {}
         self._under_way: deque[tuple[Any, Any]] = deque()
         """Events, and what must live until they have happened."""
         self._shared: list[tuple[Any, Any]] = []
@@ -54,6 +54,26 @@ class Transfers:
             return False
         kind = getattr(told, "type", None)
         return kind == _OF_THE_HOST if kind is not None else bool(told.devicePointer and told.hostPointer)
+
+    def between(self, raw: Any, number: int) -> Any:
+        """A copy of an array on a GPU, beside nothing: the current streams of both GPUs wait for each other."""
+        source, cuda = raw.data.device_id, self._cuda
+        if not (raw.flags.c_contiguous or raw.flags.f_contiguous):
+            with cuda.Device(source):
+                raw = raw.copy("K")
+        with cuda.Device(number):
+            block = self._library.module.ndarray((raw.nbytes,), np.uint8)
+            target = self._library.module.ndarray(raw.shape, raw.dtype, block.data, raw.strides)
+            there = cuda.get_current_stream()
+            is_free = self._now(there)
+        with cuda.Device(source):
+            here = cuda.get_current_stream()
+            here.wait_event(is_free)
+            target.data.copy_from_device_async(raw.data, raw.nbytes, here)
+            done = self._now(here)
+        with cuda.Device(number):
+            there.wait_event(done)
+        return target
 
     def park(self, raw: Any) -> Parked | None:
         """Copy an array to the host, beside whatever is computed next; None for one with gaps in memory."""
@@ -99,15 +119,17 @@ class Transfers:
         for memory, stream in self._shared:
             # Held by this list's tuple, by the name and by the call: nobody else has it.
             if sys.getrefcount(memory) <= 3:
-                self._under_way.append((self._now(stream), memory))
+                with self._cuda.Device(memory.device_id):
+                    self._under_way.append((self._now(stream), memory))
             else:
                 kept.append((memory, stream))
         self._shared = kept
 
     def _copying(self) -> Any:
-        if self._stream is None:
-            self._stream = self._cuda.Stream(non_blocking=True)
-        return self._stream
+        number = self._cuda.runtime.getDevice()
+        if number not in self._streams:
+            self._streams[number] = self._cuda.Stream(non_blocking=True)
+        return self._streams[number]
 
     def _now(self, stream: Any) -> Any:
         event = self._cuda.Event(disable_timing=True)

@@ -263,6 +263,12 @@ class Module(ModuleHooks, ModuleState, ModuleConversion, ModuleTree):
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
 
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module of the same class and state that holds no tensors and no children: `replicate` puts them in."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = {**self.__dict__, "_parameters": {}, "_modules": {}, "_buffers": dict(self._buffers)}
+        return replica
+
     # Modes.
 
     def train(self, mode: bool = True) -> Any:

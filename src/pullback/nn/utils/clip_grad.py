@@ -10,6 +10,7 @@ import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.array_module import is_plain
+from pullback.backend.device import in_use
 from pullback.graph.history import bump_version
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
@@ -37,6 +38,8 @@ def get_total_norm(
             from pullback.distributed.tensor.norms import norms_of_wholes  # lazy: processes are above this layer
 
             norms = norms_of_wholes(tensors, norms, norm_type)
+        if in_use:  # the first tensor's device is that of the norm
+            norms = [norm.to(norms[0].device) for norm in norms]
         total_norm = F.linalg_vector_norm(F.stack(norms), norm_type) if len(norms) > 1 else norms[0]
     if error_if_nonfinite and not math.isfinite(total_norm.item()):
         raise RuntimeError(
@@ -55,7 +58,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
         coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
             if not is_plain(coefficient._array) or coefficient._array != 1:
-                grad.mul_(coefficient.to(grad.dtype))
+                grad.mul_(coefficient.to(grad.device, grad.dtype) if in_use else coefficient.to(grad.dtype))
             else:
                 bump_version(grad)
 
