@@ -28,6 +28,11 @@ def in_order() -> Iterator[Watch]:
     assert pullback.cuda.current_device() == 0
 
 
+def begin(x: Any) -> None:
+    """Launch what a tensor was put off for; the host does not wait."""
+    assert x._array.raw is not None
+
+
 def test_the_stand_in_refuses_work_on_the_wrong_gpu() -> None:
     x = pullback.ones(3, device="cuda:1")
     with pytest.raises(cupy.WrongDevice, match="of GPU 1 is used while GPU 0 is current"):
@@ -37,9 +42,9 @@ def test_the_stand_in_refuses_work_on_the_wrong_gpu() -> None:
 def test_the_watch_finds_what_was_not_waited_for(in_order: Watch) -> None:
     side = pullback.cuda.Stream(1)
     x = pullback.ones(3, device="cuda:1") * 2
-    x.tolist()
+    begin(x)
     with pullback.cuda.stream(side):
-        (x * 3).tolist()
+        begin(x * 3)
     assert in_order.wrong
     assert "reads what may not be made yet" in in_order.wrong[0]
     in_order.wrong.clear()
@@ -294,7 +299,7 @@ def test_backward_runs_on_the_streams_of_both_gpus(in_order: Watch) -> None:
     sides = [pullback.cuda.Stream(device=n) for n in (0, 1)]
     x = pullback.linspace(0, 1, 4).to("cuda:0").requires_grad_()
     base = x * 1.0
-    base.detach().tolist()
+    begin(base)
     sides[0].wait_stream(pullback.cuda.current_stream(0))
     with pullback.cuda.stream(sides[0]):
         y = base.exp()
