@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pullback.compiling.memory import laid_out
-from pullback.compiling.program import Call, Program, Value, fill, values_in
+from pullback.compiling.program import Call, Program, Value, fill
 from pullback.compiling.simplification import needed_calls
 
 
@@ -23,7 +23,7 @@ def without(backward: Program, absent: set[Value], gradients: set[Value]) -> Pro
     for call in backward.calls:
         if same:
             call = _with(call, same)
-        read: set[Any] = set(values_in((call.arguments, call.options)))
+        read: set[Any] = set(call.reads)
         if not read & depends:
             calls.append(call)
             continue
@@ -39,16 +39,14 @@ def without(backward: Program, absent: set[Value], gradients: set[Value]) -> Pro
     outputs = [None if v in gone or v not in depends else same.get(v, v) for v in backward.outputs]
     made = Program([], calls, outputs)
     made.calls = needed_calls(made)
-    used: set[Any] = {value for call in made.calls for value in values_in((call.arguments, call.options))} | set(
-        outputs
-    )
+    used: set[Any] = {value for call in made.calls for value in call.reads} | set(outputs)
     made.inputs = [value for value in backward.inputs if value in used]
     return made
 
 
 def _with(call: Call, others: dict[Any, Any]) -> Call:
     """A call with some of its arguments exchanged."""
-    exchanged = {value: others.get(value, value) for value in values_in((call.arguments, call.options))}
+    exchanged = {value: others.get(value, value) for value in call.reads}
     return replace(call, arguments=fill(call.arguments, exchanged), options=fill(call.options, exchanged))
 
 

@@ -19,7 +19,7 @@ from pullback.backend.device import find_library
 from pullback.compiling.library import find_compiler
 from pullback.compiling.partition import split
 from pullback.compiling.plan import BuiltRunner, build_plan
-from pullback.compiling.program import Number, Program, Runner, Value, fill, values_in
+from pullback.compiling.program import Number, Program, Runner, Value, fill
 from pullback.compiling.simplification import simplify
 from pullback.compiling.sizes import without_sizes
 from pullback.modes.user_warnings import warn_user
@@ -84,7 +84,7 @@ class CallsRunner:
         for value in used:
             self._hold(value)
         for call in reversed(program.calls):
-            read = set(values_in((call.arguments, call.options)))
+            read = set(call.reads)
             for value in read:
                 self._hold(value)
             call = replace(call, arguments=without_sizes(call.arguments), options=without_sizes(call.options))

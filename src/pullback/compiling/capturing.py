@@ -22,7 +22,7 @@ from pullback.compiling.nodes import CompiledFunctionInput
 from pullback.compiling.number_flow import NumberWatch
 from pullback.compiling.numbers import Condition, Sizes, TracedInt, TracedNumber, plain_number
 from pullback.compiling.optimizer_updates import recording_updates
-from pullback.compiling.program import Call, JointProgram, Number, Program, Value, values_in
+from pullback.compiling.program import Call, JointProgram, Number, Program, Value
 from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.compiling.recorder import Recorder, Stop
 from pullback.compiling.structure import flatten, unflatten
@@ -161,8 +161,8 @@ class Capture:
         """What the user's code learned of sizes, if that was followed."""
         self.surroundings: Surroundings | None = None
         self.recorder: Any = None
-        self.holders: list[Any] = []
-        """Tensors that were made meanwhile, and what nodes saved of them, whose arrays are traced."""
+        self.new_tensors: NewTensors | None = None
+        """The tensors that were made meanwhile, some of which outlive the recording."""
 
     def array_of(self, value: Value) -> Any:
         """The array that held a value when the call was recorded; None if it was written over."""
@@ -178,15 +178,12 @@ class Capture:
 
     def release_traced(self) -> None:
         """Give tensors that outlive the recording plain arrays."""
-        for holder in self.holders:
-            if is_traced(holder._array):
-                holder._array = plain(holder._array)
-        self.holders = []
+        if self.new_tensors is not None:
+            self.new_tensors.release_traced()
 
     def release(self) -> None:
         """Forget what was computed."""
         self.recorder = None
-        self.holders = []
         for given in self.inputs:
             if given.place is not None or given.grad_of is not None:
                 given.tensor = None
@@ -211,14 +208,14 @@ def capture(
         return None
     try:
         with not_collecting():
-            new_tensors = _NewTensors()
+            new_tensors = NewTensors()
             capturing = _Capturing(function, args, kwargs, code, new_tensors)
             capturing.follow(free)
             capturing.made.free = free
             capturing.follows_sizes = with_sizes
             capturing.recorder.spots = [] if with_spots else None
             made = capturing.run()
-            made.holders = [tensor for tensor in new_tensors.all() if is_traced(tensor._array)]
+            made.new_tensors = new_tensors
             return made
     finally:
         _recording_lock.release()
@@ -229,7 +226,7 @@ class _Capturing:
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], code: Any,
-        new_tensors: _NewTensors,
+        new_tensors: NewTensors,
     ) -> None:  # fmt: skip
         self.function, self.args, self.kwargs = function, args, kwargs
         self.made = Capture()
@@ -680,7 +677,7 @@ class _Capturing:
         made, program = self.made, self.made.program
         used: set[Value | Number | None] = {*program.outputs, *[value for _, value in program.writes]}
         for call in program.calls:
-            used.update(values_in((call.arguments, call.options)))
+            used.update(call.reads)
         keep = {place for place, _ in program.writes} | {grad.input for grad in made.grads}
         keep |= {output.input for output in made.outputs if output.input is not None} | set(made.differentiable)
         keep |= {place for place, _ in made.versions}
@@ -704,7 +701,7 @@ class _Capturing:
 
 def _has_empty_array(call: Call) -> bool:
     """Whether a call reads or makes an array without elements."""
-    values = (*call.results, *values_in((call.arguments, call.options)))
+    values = (*call.results, *call.reads)
     return any(isinstance(value, Value) and 0 in value.shape for value in values)
 
 
@@ -811,7 +808,7 @@ def _is_same(array: Any, before: Any) -> bool:
     return data_address(array) == data_address(before)
 
 
-class _NewTensors:
+class NewTensors:
     """Tells tensors, and what nodes saved of them, that are made from now on from those that there are.
 
     Python's collector keeps new objects apart until it collects, which it does not while something is recorded: so they are
@@ -828,6 +825,12 @@ class _NewTensors:
             return _tensors(gc.get_objects())
         before = set(map(id, self._before))
         return [tensor for tensor in _tensors(gc.get_objects(generation=0)) if id(tensor) not in before]
+
+    def release_traced(self) -> None:
+        """Give those that are still there plain arrays. Let go what was recorded before: there is less to search then."""
+        for tensor in self.all():
+            if is_traced(tensor._array):
+                tensor._array = plain(tensor._array)
 
     def storage_of_others(self) -> set[int]:
         """The memory of the others."""

@@ -261,37 +261,44 @@ class CompiledFunction:
         return open_places((*args, *kwargs.values()), with_whole=text_of(self.function) is not None)
 
     def _record(self, kind: Kind, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        text = text_of(self.function)
-        made = capture(
-            self.function, args, kwargs, None if text is None else text.__code__, free=kind.free,
-            with_sizes=self.dynamic is not False,
-        )  # fmt: skip
-        if made is None:
-            return self.function(*args, **kwargs)
-        result = made.result
-        kind.attempts += 1
-        try:
-            if kind.free and (made.reads_numbers or (made.stops and self.fullgraph)):
-                self._fix(flatten((args, kwargs), []), kind.free, leaves)
-            elif made.stops:
-                kind.stops = made.stops
-                if self.fullgraph:
-                    raise _not_one_program(made.stops)
-                self._stopped += 1
-                if text is not None and self._stopped > 1:  # the first call may differ from all others
-                    self.cut(text, made)
-            else:
-                with not_collecting():
-                    result = self._learn(kind, made, leaves, args, kwargs)
-        finally:
-            if result is made.result:
-                made.release_traced()
-            made.release()
+        """Call the function and record it. The collector is still until most of what was recorded is let go again."""
+        with not_collecting():
+            text = text_of(self.function)
+            made = capture(
+                self.function, args, kwargs, None if text is None else text.__code__, free=kind.free,
+                with_sizes=self.dynamic is not False,
+            )  # fmt: skip
+            if made is None:
+                return self.function(*args, **kwargs)
+            result, recorded, new_tensors = made.result, made.result, made.new_tensors
+            kind.attempts += 1
+            try:
+                result = self._use(kind, made, text, leaves, args, kwargs)
+            finally:
+                made.release()
+                del made
+                if result is recorded and new_tensors is not None:
+                    new_tensors.release_traced()
         if kind.attempts >= ATTEMPTS:
             kind.is_eager = True
             if not kind.stops:
                 kind.stops = [Stop("what the function computes differs from call to call", None)]
         return result
+
+    def _use(self, kind: Kind, made: Capture, text: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Learn from a recording what it tells; gives the call's result."""
+        if kind.free and (made.reads_numbers or (made.stops and self.fullgraph)):
+            self._fix(flatten((args, kwargs), []), kind.free, leaves)
+        elif made.stops:
+            kind.stops = made.stops
+            if self.fullgraph:
+                raise _not_one_program(made.stops)
+            self._stopped += 1
+            if text is not None and self._stopped > 1:  # the first call may differ from all others
+                self.cut(text, made)
+        else:
+            return self._learn(kind, made, leaves, args, kwargs)
+        return made.result
 
     def _fix(self, structure: Any, free: frozenset[int], leaves: Sequence[Any]) -> None:
         """Tell calls apart by numbers again: by whole ones, if there are some, since they may have been the cause."""

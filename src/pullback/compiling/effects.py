@@ -81,9 +81,9 @@ def watching_calls(
 
     def begin() -> None:
         if extension is None:
-            sys.setprofile(watch)
+            sys.setprofile(watching[0])
         else:  # without the events of own functions, at which nothing is to be done
-            extension.watch_frames(watch, own)
+            extension.watch_frames(watching[0], own)
 
     def is_users(frame: FrameType) -> bool:
         """Whether a function is the user's, or one of Python's library that acts for it."""
@@ -130,6 +130,7 @@ def watching_calls(
             recorder.stop(f"{getattr(argument, '__name__', argument)}() is called, which may do more than compute")
             begin()
 
+    watching: list[Any] = [watch]
     begin()
     try:
         yield
@@ -140,6 +141,7 @@ def watching_calls(
             sys.setprofile(None)
             if former is not None:
                 former.enable()
+        watching.clear()  # it would hold itself, and the recorder with all that was recorded
 
 
 _BY_NAME: Any = (getattr, hasattr, vars, dir)

@@ -14,7 +14,7 @@ from pullback.compiling.memory import WrittenApart, laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
-from pullback.compiling.program import Program, Runner, Value, replay, values_in
+from pullback.compiling.program import Program, Runner, Value, replay
 from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
@@ -259,7 +259,7 @@ def _what_leads_to(wanted: set[Any], program: Program) -> set[Any]:
     found = set(wanted)
     for call in reversed(program.calls):
         if any(result in found for result in call.results):
-            found.update(values_in((call.arguments, call.options)))
+            found.update(call.reads)
     return found
 
 

@@ -13,37 +13,22 @@ from pullback.tensor.size import Size
 
 def fingerprint(made: Capture) -> tuple[Any, ...]:
     """What must be equal in two recordings for one of them to stand for the function."""
-    numbers: dict[Any, int] = {}
-    constants: dict[int, Any] = {}
-
-    def name(value: Any) -> Any:
-        kind = type(value)
-        if kind is Value or kind is Number:
-            if getattr(value, "constant", None) is not None and value not in numbers:
-                constants[len(numbers)] = bytes_of(value.constant)
-            return ("value", numbers.setdefault(value, len(numbers)))
-        if kind is tuple or kind is list:
-            return (kind, *[name(part) for part in value])
-        if kind is dict:
-            return (dict, *[(key, name(part)) for key, part in value.items()])
-        if kind is slice:
-            return (slice, name(value.start), name(value.stop), name(value.step))
-        if kind is float or kind is complex:
-            return (kind, repr(value))
-        try:
-            hash(value)
-        except TypeError:
-            return (kind, id(value))
-        return (kind, value)
-
+    names = _Names()
+    number_of, add = names.number_of, names.add
     program = made.program
-    calls: list[Any] = [[_form(value) for value in program.inputs], [name(value) for value in program.inputs]]
+    calls: list[Any] = [[_form(value) for value in program.inputs], [number_of(value) for value in program.inputs]]
     for call in program.calls:
-        calls.append((call.kernel, name(call.arguments), name(call.options), [name(r) for r in call.results],
-                      [_form(r) for r in call.results], call.is_view))  # fmt: skip
+        parts: list[Any] = [call.kernel, call.is_view]
+        for argument in call.arguments:
+            add(argument, parts)
+        if call.options:
+            add(call.options, parts)
+        for result in call.results:
+            parts += (number_of(result), result.shape, result.dtype, result.strides, result.place)
+        calls.append(tuple(parts))
     ends = (
-        [None if value is None else name(value) for value in program.outputs],
-        [(place, name(value)) for place, value in program.writes],
+        [None if value is None else number_of(value) for value in program.outputs],
+        [(place, number_of(value)) for place, value in program.writes],
         [_described(output) for output in made.outputs],
         made.structure,
         [(grad.input, grad.index) for grad in made.grads],
@@ -52,7 +37,53 @@ def fingerprint(made: Capture) -> tuple[Any, ...]:
         [key_of(expression) for _, expression in made.scalars],
         [(key_of(condition.expression), condition.outcome) for condition in made.conditions],
     )  # fmt: skip
-    return (calls, ends, constants)
+    return (calls, ends, names.constants)
+
+
+class _Names:
+    """Numbers values in the order in which they come, and tells what an argument is."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self.constants: dict[int, bytes] = {}
+
+    def number_of(self, value: Any) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self._numbers)
+            if type(value) is Value and value.constant is not None:
+                self.constants[number] = bytes_of(value.constant)
+        return number
+
+    def add(self, value: Any, parts: list[Any]) -> None:
+        """Append what tells a value apart: its kind, then the value, or how many parts follow."""
+        kind = type(value)
+        parts.append(kind)
+        if kind is Value or kind is Number:
+            parts.append(self.number_of(value))
+        elif kind is tuple or kind is list:
+            parts.append(len(value))
+            for part in value:
+                self.add(part, parts)
+        elif kind is dict:
+            parts.append(tuple(value))
+            for part in value.values():
+                self.add(part, parts)
+        elif kind is slice:
+            for part in (value.start, value.stop, value.step):
+                self.add(part, parts)
+        elif kind is float or kind is complex:
+            parts.append(repr(value))
+        else:
+            parts.append(value if _is_hashable(value) else id(value))
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def bytes_of(array: Any) -> bytes:

@@ -44,7 +44,7 @@ _NEAR = 6
 Pattern = tuple[tuple[int, bool], ...]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Group:
     """Steps of one loop; `pattern` says which sizes of the space are reduced, neighbours of a kind taken together."""
 
@@ -60,6 +60,8 @@ class Group:
     followers: dict[int, Group] = field(default_factory=dict)
     """Those that read what it makes, by their numbers."""
     cost: int = 0
+    touched: set[Storage] = field(default_factory=set)
+    """What it reads or makes."""
 
     @property
     def rows(self) -> int:
@@ -137,13 +139,15 @@ class Fusion:
 
     def _needed(self, step: StepKind) -> list[StepKind]:
         """The steps that come before: those that write what it reads, or wrote other parts of what it writes."""
-        storages = dict.fromkeys([place.storage for place in (*step.reads, *writes_of(step))])
-        needed = [
-            writer
-            for storage in storages
-            for part in (storage, *storage.pieces)
-            for writer in self.writers.get(part, ())
-        ]
+        needed: list[StepKind] = []
+        seen: list[Storage] = []
+        for place in (*step.reads, *writes_of(step)):
+            storage = place.storage
+            if storage not in seen:
+                seen.append(storage)
+                needed += self.writers.get(storage, ())
+                for piece in storage.pieces:
+                    needed += self.writers.get(piece, ())
         for place in writes_of(step):
             if place.storage.before is not None:  # whoever reads what was there before
                 needed += self._reading.get(place.storage.before, ())
@@ -176,7 +180,7 @@ class Fusion:
             most = _MOST_COST_OF_COSTLY
         if group.cost + cost > most or len(group.steps) >= _MOST_STEPS:
             return None
-        if len(group.reads | group.made.keys()) + len(step.reads) > _MOST_PLACES and any(
+        if len(group.touched) + len(step.reads) > _MOST_PLACES and any(
             place.storage not in group.made for place in step.reads
         ):
             return None
@@ -187,11 +191,15 @@ class Fusion:
                 return None
         if isinstance(step, Reduction):
             return self._dims_of_reduction(group, step)
-        total, size = math.prod(group.dims), step.out.size
-        if size == total:
+        size = step.out.size
+        if size == elements:
             dims = refine(group.dims, plain_dims(step.out.shape))
-            fits = dims is not None and all(self._reads_register(group, place, dims) for place in step.reads)
-            return dims if fits else None
+            if dims is None:
+                return None
+            for place in step.reads:
+                if place.storage in group.made and not self._reads_register(group, place, dims):
+                    return None
+            return dims
         if group.kind == ROWS and size == group.rows and any(place.storage in group.made for place in step.reads):
             return self._dims_of_row_element(group, step)
         return None
@@ -233,6 +241,8 @@ class Fusion:
         out = writer.out
         if place.offset != out.offset:
             return False
+        if group.kind == MAP and place.strides == out.strides and place.shape == out.shape:
+            return True
         if group.is_of_rows(writer):
             return strides_over(place, dims) == row_strides(out, dims, reduced_over(group, dims))
         return strides_over(place, dims) == strides_over(out, dims)
@@ -247,12 +257,14 @@ class Fusion:
         self.group_of[step] = group
         for place in writes_of(step):
             group.made[place.storage] = step
+            group.touched.add(place.storage)
             self.writers.setdefault(place.storage, []).append(step)
         if step.source is not None and step.source.is_ordered:
             self._last_ordered = step
         self.needs[step] = before
         for place in step.reads:
             group.reads.add(place.storage)
+            group.touched.add(place.storage)
             self._reading.setdefault(place.storage, []).append(step)
             readers = self._readers.setdefault(place.storage, [])
             if not readers or readers[-1] is not group:
@@ -342,7 +354,12 @@ def live_steps(steps: list[StepKind], wanted: Iterable[Storage]) -> list[StepKin
     kept: list[StepKind] = []
     for step in reversed(steps):
         is_ordered = step.source is not None and step.source.is_ordered
-        if is_ordered or any(p.storage in needed or p.storage.parent in needed for p in writes_of(step)):
-            needed.update(place.storage for place in step.reads)
-            kept.append(step)
+        for place in () if is_ordered else writes_of(step):
+            if place.storage in needed or place.storage.parent in needed:
+                break
+        else:
+            if not is_ordered:
+                continue
+        needed.update([place.storage for place in step.reads])
+        kept.append(step)
     return kept[::-1]

@@ -28,10 +28,11 @@ from pullback.native import usable_threads
 from pullback.version import __version__
 
 FLAGS = (
-    "-O2", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fwrapv",
+    "-O1", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fwrapv",
     "-fvisibility=hidden", "-std=gnu11", "-w", "-fPIC", "-shared", "-g0",
 )  # fmt: skip
-"""`omp simd` vectorises where it stands; `-O3` takes a tenth longer to compile and gives the same loops (measured)."""
+"""`omp simd` vectorises where it stands, at any level: against `-O2`, the compiler takes 0.75 of the time, and 14 workloads
+0.91 to 1.07 of theirs, 0.99 in the mean."""
 _MOST_FILES, _MOST_BYTES = 4000, 2**29
 _NATIVE = Path(__file__).resolve().parent.parent / "native"
 

@@ -474,7 +474,7 @@ def _lower_element(made: Lowering, call: Call, module: str, name: str) -> None:
 
 def _keep_call(made: Lowering, call: Call) -> None:
     """Leave a call to its kernel; what shares memory with an argument is a place of its own all the same."""
-    places = {value: made.place(value) for value in values_in((call.arguments, call.options)) if type(value) is Value}
+    places = {value: made.place(value) for value in call.reads if type(value) is Value}
     outs = []
     for value in call.results:
         dtype = np.dtype(value.dtype)

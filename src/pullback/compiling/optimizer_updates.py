@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pullback.compiling.kernel_names import current_recorder
 from pullback.compiling.memory import laid_out
-from pullback.compiling.program import Program, values_in
+from pullback.compiling.program import Program
 from pullback.compiling.recorder import Recorder
 from pullback.graph.history import bump_version
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -116,7 +116,7 @@ def take_out_updates(program: Program, shown: int) -> tuple[Program, list[Update
     places = {value: place for place, value in enumerate(program.inputs)}
     writes = {value: place for place, value in program.writes}
     outputs = list(program.outputs[:shown])
-    read = set(program.outputs) | {v for call in program.calls for v in values_in((call.arguments, call.options))}
+    read = set(program.outputs) | {v for call in program.calls for v in call.reads}
     updates: list[Update] = []
     done: list[Any] = []
     for call in program.calls:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.compiling.lowering import is_elementwise
-from pullback.compiling.program import Call, JointProgram, Number, Program, Value, values_in
+from pullback.compiling.program import Call, JointProgram, Number, Program, Value
 from pullback.compiling.simplification import needed_calls
 
 _PER_VALUE = 4096
@@ -56,7 +56,7 @@ def _before_gradients(calls: list[Call], gradients: list[Value | Number]) -> set
     later: set[Value | Number] = set(gradients)
     before: set[Call] = set()
     for call in calls:
-        if any(value in later for value in values_in((call.arguments, call.options))):
+        if any(value in later for value in call.reads):
             later.update(call.results)
         else:
             before.add(call)
@@ -66,7 +66,7 @@ def _before_gradients(calls: list[Call], gradients: list[Value | Number]) -> set
 def _read_from_outside(program: Program, gradients: list[Value | Number]) -> list[Any]:
     """What a program reads and does not make, gradients and constants left out, in order."""
     made = {result for call in program.calls for result in call.results} | set(gradients)
-    read = [value for call in program.calls for value in values_in((call.arguments, call.options))]
+    read = [value for call in program.calls for value in call.reads]
     read += [value for value in program.outputs if value is not None]
     return [v for v in dict.fromkeys(read) if v not in made and getattr(v, "constant", None) is None]
 
@@ -79,7 +79,7 @@ def _again(calls: list[Call], needed: list[Any], kept: set[Any]) -> list[Call]:
         if any(result in wanted for result in call.results):
             chosen.append(replace(call))
             wanted.update(
-                v for v in values_in((call.arguments, call.options)) if v not in kept and isinstance(v, Value)
+                v for v in call.reads if v not in kept and isinstance(v, Value)
             )  # fmt: skip
     return chosen[::-1]
 
@@ -111,7 +111,7 @@ def _least_cut(
         if call is None or not _may_be_made_again(call, written) or len(seen) > _MOST_VALUES:
             graph.edge(source, at, _Flow.ENDLESS)
             continue
-        for read in values_in((call.arguments, call.options)):
+        for read in call.reads:
             if isinstance(read, Value) and read.constant is None:
                 graph.edge(graph.node((read, 1)), at, _Flow.ENDLESS)
                 if read not in seen:
@@ -126,10 +126,10 @@ def _least_cut(
 def _may_be_made_again(call: Call, written: set[Any]) -> bool:
     if call.is_ordered or not (call.is_view or is_elementwise(call)):
         return False
-    sizes = [math.prod(v.shape) for v in values_in((call.arguments, call.options)) if isinstance(v, Value)]
+    sizes = [math.prod(v.shape) for v in call.reads if isinstance(v, Value)]
     if not call.is_view and math.prod(call.results[0].shape) < max(sizes, default=0):  # a loss, reduced
         return False
-    return not any(value in written for value in values_in((call.arguments, call.options)))
+    return not any(value in written for value in call.reads)
 
 
 class _Flow:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Value:
     """An array of the program: an input, a constant, or what a call gives."""
 
@@ -26,14 +26,14 @@ class Value:
     """The device that it lies on; None for the CPU."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Number:
     """A Python number that changes from call to call; it stands among the inputs."""
 
     kind: type
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Call:
     """A kernel (`family.name`, as in kernels/), what it was given, and what it gave."""
 
@@ -55,6 +55,18 @@ class Call:
     in_place: Callable[..., Any] | None = None
     """The same with the results written over the arguments that they are new values of: `optimizer.update` takes one list
     of rows, each a parameter, its gradient and its state, and gives the new values of all but the gradients, in order."""
+    _reads: tuple[Value | Number, ...] | None = field(init=False, default=None, repr=False)
+
+    @property
+    def reads(self) -> tuple[Value | Number, ...]:
+        """The Values and Numbers among the arguments and options, in order. Every pass over a program asks for them."""
+        if self._reads is None:
+            found: list[Value | Number] = []
+            _collect(self.arguments, found)
+            if self.options:
+                _collect(self.options, found)
+            self._reads = tuple(found)
+        return self._reads
 
 
 @dataclass
@@ -119,22 +131,34 @@ def fill(given: Any, arrays: dict[Any, Any]) -> Any:
     return given
 
 
-def values_in(given: Any) -> Iterator[Value | Number]:
-    """The Values and Numbers in the arguments of a call."""
+def values_in(given: Any) -> list[Value | Number]:
+    """The Values and Numbers in a nesting of arguments, in order."""
+    found: list[Value | Number] = []
+    _collect(given, found)
+    return found
+
+
+def _collect(given: Any, found: list[Value | Number]) -> None:
     kind = type(given)
     if kind is Value or kind is Number:
-        yield given
+        found.append(given)
     elif kind is tuple or kind is list:
         for part in given:
-            yield from values_in(part)
+            if type(part) is Value:
+                found.append(part)
+            elif type(part) in _NESTED:
+                _collect(part, found)
     elif kind is dict:
         for part in given.values():
-            yield from values_in(part)
+            _collect(part, found)
+
+
+_NESTED = (tuple, list, dict, Number)
 
 
 def _values_of(program: Program) -> Iterator[Value]:
     for call in program.calls:
-        for value in values_in((call.arguments, call.options)):
+        for value in call.reads:
             if type(value) is Value:
                 yield value
     for output in program.outputs:

@@ -349,10 +349,30 @@ class Recorder:
         is_ordered: bool = False,
     ) -> Any:  # fmt: skip
         """Run a function of arrays and record it."""
-        arguments, options = self._described(args), self._described(kwargs)
-        plain_args, plain_kwargs = _plain(args), _plain(kwargs)
-        made = self._compute(function, plain_args, plain_kwargs)
-        return self._take(name, function, arguments, options, made, args, is_ordered)
+        arguments: list[Any] = []
+        given: list[Any] = []
+        for (
+            part
+        ) in args:  # most are arrays of which everything is known, and plain numbers: ten thousands of calls come here
+            kind = type(part)
+            if kind is TracedArray:
+                known = part._known
+                is_known = known is not None and known[0].version == known[1] and part._recorder is self
+                arguments.append(known[2] if is_known else self.read(part))
+                given.append(part.view(_ndarray))
+            elif kind in _PLAIN:
+                arguments.append(part)
+                given.append(part)
+            else:
+                arguments.append(self._described(part))
+                given.append(_plain(part))
+        options = self._described(kwargs) if kwargs else {}
+        self._inside = True
+        try:
+            made = function(*given, **_plain(kwargs)) if kwargs else function(*given)
+        finally:
+            self._inside = False
+        return self._take(name, function, tuple(arguments), options, made, args, is_ordered)
 
     def _compute(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         self._inside = True
@@ -511,8 +531,8 @@ class Recorder:
         if name.startswith("random."):
             self._draws = True
             self._check_stream()
-        call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered)
-        call.source = source_line() or calling_line()
+        source = source_line() or calling_line()
+        call = Call(name, function, tuple(arguments), dict(options), results, is_single, is_view, is_ordered, source)
         self.program.calls.append(call)
         if self.spots is not None:
             self.spots.append(self._spot())
@@ -560,6 +580,8 @@ def _as_array(number: float, dtype: Any, number_as: Callable[..., Any]) -> Any:
 
 
 _ndarray: Any = TracedArray.__mro__[1]
+_PLAIN = frozenset([int, float, bool, str, type(None)])
+"""Arguments that stand in a program as they are."""
 _generic: Any = type(_ndarray((1,), dtype="f8")[0]).__mro__[-3]
 
 

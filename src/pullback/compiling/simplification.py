@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import as_array
-from pullback.compiling.program import Call, Number, Program, Value, fill, values_in
+from pullback.compiling.program import Call, Number, Program, Value, fill
 from pullback.facts import fact_of
 
 _LARGEST_CONSTANT = 2**16
@@ -38,8 +38,8 @@ def needed_calls(program: Program) -> list[Call]:
     read: set[Value | Number | None] = {*program.outputs, *[value for _, value in program.writes]}
     needed: list[Call] = []
     for call in reversed(program.calls):
-        if call.is_ordered or any(result in read for result in call.results):
-            read.update(values_in((call.arguments, call.options)))
+        if call.is_ordered or not read.isdisjoint(call.results):
+            read.update(call.reads)
             needed.append(call)
     return needed[::-1]
 
@@ -50,13 +50,15 @@ class _Simplified:
         self._seen: dict[Any, list[Value]] = {}
         self._maker: dict[Value, Call] = {}
         self._escaping = escaping_values(program)
+        self._names: dict[Any, tuple[str, bool]] = {}
+        """By functions: what they are called, and whether they may give their first argument again."""
 
     def replaced(self, given: Any) -> Any:
         return self._replaced.get(given, given) if isinstance(given, Value) else given
 
     def rewritten(self, call: Call) -> Call | None:
         """The call with simpler arguments; None where its results are known already."""
-        if self._replaced:
+        if self._replaced and not self._replaced.keys().isdisjoint(call.reads):
             call = replace(call, arguments=self._in(call.arguments), options=self._in(call.options))
         if not call.is_ordered:
             found = self._known(call)
@@ -81,13 +83,15 @@ class _Simplified:
 
     def _known(self, call: Call) -> list[Value] | None:
         """The values that a call would only make again."""
-        may_replace = not any(result in self._escaping for result in call.results)
+        may_replace = self._escaping.isdisjoint(call.results)
         if may_replace and call.is_single:
             same = self._same_as(call)
             if same is not None and _is_laid_out_alike(same, call.results[0]):
                 return [same]
         try:
-            key = (call.function, _key(call.arguments), _key(call.options))
+            key = (call.function, *[part if type(part) is Value else _key(part) for part in call.arguments])
+            if call.options:
+                key = (*key, dict, _key(call.options))
             seen = self._seen.get(key)
         except TypeError:
             return None
@@ -101,7 +105,9 @@ class _Simplified:
         first = call.arguments[0] if call.arguments else None
         if not isinstance(first, Value):
             return None
-        name = getattr(call.function, "__name__", "")
+        name, may_be_same = self._names.get(call.function) or self._name(call.function)
+        if not may_be_same:
+            return None
         if fact_of(name, "same_values") and not (
             name in ("conj", "conjugated") and np.dtype(first.dtype).kind not in "fiub"
         ):
@@ -121,6 +127,12 @@ class _Simplified:
                 return found if isinstance(found, Value) else None
         return None
 
+    def _name(self, function: Any) -> tuple[str, bool]:
+        name = getattr(function, "__name__", "")
+        may_be_same = name in _ONE or name.startswith(("add", "sub", "neg")) or bool(fact_of(name, "same_values"))
+        self._names[function] = name, may_be_same
+        return name, may_be_same
+
     def _uncast(self, value: Value, call: Call) -> Value:
         """What was cast to a wider dtype, where a call casts it back."""
         before = self._maker.get(value)
@@ -132,14 +144,15 @@ class _Simplified:
 
     def _fold(self, call: Call) -> bool:
         """Compute now what depends on constants alone."""
-        values = list(values_in((call.arguments, call.options)))
-        if any(not isinstance(v, Value) or v.constant is None for v in values):
-            return False
-        if any(r in self._escaping for r in call.results):
+        values = call.reads
+        for value in values:
+            if type(value) is not Value or value.constant is None:
+                return False
+        if not self._escaping.isdisjoint(call.results):
             return False
         if not call.is_view and any(math.prod(r.shape) > _LARGEST_CONSTANT for r in call.results):
             return False
-        arrays: dict[Any, Any] = {value: value.constant for value in values if isinstance(value, Value)}
+        arrays: dict[Any, Any] = {value: value.constant for value in values if type(value) is Value}
         try:
             made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
         except Exception:  # it will be raised where the program runs

@@ -156,7 +156,7 @@ def _without_tensors(made: Capture) -> Capture:
     new.inputs = _copied_inputs(made.inputs, [given.value for given in made.inputs])
     new.program = copy.copy(made.program)
     new.result = new.recorder = new.state = None
-    new.holders = []
+    new.new_tensors = None
     return new
 
 

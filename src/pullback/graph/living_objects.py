@@ -13,11 +13,6 @@ def living(*classes: type, among: list[Any] | None = None) -> Iterator[Any]:
     Objects are asked for their type alone: `isinstance` also asks strangers for `__class__`, where proxies answer
     otherwise, warn or raise.
     """
-    belongs: dict[type, bool] = {}
-    for item in gc.get_objects() if among is None else among:
-        kind = type(item)
-        answer = belongs.get(kind)
-        if answer is None:
-            answer = belongs[kind] = issubclass(kind, classes)
-        if answer:
-            yield item
+    objects = gc.get_objects() if among is None else among
+    wanted = {kind for kind in set(map(type, objects)) if issubclass(kind, classes)}
+    return (item for item in objects if type(item) in wanted)
