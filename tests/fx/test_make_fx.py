@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
 
 import pullback
@@ -130,9 +131,48 @@ def test_batch_norm_and_attention_are_shown() -> None:
 
 
 def test_what_is_not_shown_is_refused_and_not_made_a_constant() -> None:
-    model = pullback.nn.BatchNorm1d(3).eval()
-    with pytest.raises(NotImplementedError, match="make_fx does not see what NativeBatchNormBackward0 computes"):
-        make_fx(lambda x: model(x) * 2)(pullback.ones(2, 3))
-    with pullback.no_grad():
-        traced = make_fx(lambda x: model(x) * 2)(pullback.ones(2, 3))
-        pullback.testing.assert_close(traced(pullback.zeros(2, 3)), model(pullback.zeros(2, 3)) * 2)
+    with pytest.raises(
+        NotImplementedError, match="make_fx does not see what computes a tensor, FftR2CBackward0's result"
+    ):
+        make_fx(lambda x: pullback.fft.rfft(x).abs())(pullback.ones(4, requires_grad=True))
+    with pytest.raises(NotImplementedError, match="make_fx does not see what computes a tensor"):
+        make_fx(lambda x: pullback.fft.rfft(x).abs())(pullback.ones(4))
+
+
+def _of_numpy(values: Any) -> Any:
+    return pullback.from_numpy(numpy.array(values, dtype="float32"))
+
+
+@pytest.mark.parametrize("make", [_of_numpy, pullback.as_tensor, pullback.Tensor, pullback.tensor])
+def test_tensors_made_of_data_are_constants(make: Any) -> None:
+    traced = make_fx(lambda x: x * make([2.0, 3.0]))(pullback.ones(2))
+    pullback.testing.assert_close(traced(pullback.ones(2) * 2), pullback.tensor([4.0, 6.0]))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(
+    "norm",
+    [
+        pullback.nn.BatchNorm1d(3), pullback.nn.BatchNorm1d(3, affine=False),
+        pullback.nn.BatchNorm1d(3, track_running_stats=False), pullback.nn.InstanceNorm1d(3, affine=True),
+    ],
+)  # fmt: skip
+def test_batch_norm_with_history_is_shown(norm: Any, training: bool) -> None:
+    model = pullback.nn.Sequential(pullback.nn.Linear(3, 3), norm, pullback.nn.Tanh()).train(training)
+
+    def slopes(x: Any) -> Any:
+        return pullback.autograd.grad((model(x) ** 2).sum(), [x, *model.parameters()])
+
+    x = pullback.linspace(-1, 1, 36).reshape(4, 3, 3).requires_grad_()
+    traced = make_fx(slopes)(x)
+    pullback.testing.assert_close(traced(x * x), slopes(x * x))
+
+
+def test_attention_with_a_differentiable_mask_is_shown() -> None:
+    def slope(q: Any) -> Any:
+        mask = q[..., :1].sum(1, keepdim=True).expand(1, 2, 4, 4)
+        mixed = pullback.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+        return pullback.autograd.grad(mixed.sin().sum(), q)[0]
+
+    q = pullback.linspace(-1, 1, 24).reshape(1, 2, 4, 3).requires_grad_()
+    pullback.testing.assert_close(make_fx(slope)(q)(q * q), slope(q * q))

@@ -29,6 +29,8 @@ def wrap(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     result = new_tensor(array)
     if process.changed:
         result._note_inference()
+        for mode in switches.dispatch_modes:
+            mode._see_data(result)
     if requires_grad:
         if not is_float_or_complex(array.dtype):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

@@ -24,7 +24,8 @@ def native_layer_norm(
 
 @general(
     node="NativeBatchNormBackward0", outputs=("result", "mean", "rstd", "variance"),
-    differentiable=(True, False, False, False), out=False,profiled="native_batch_norm"
+    differentiable=(True, False, False, False), out=False, profiled="native_batch_norm",
+    backward="native_batch_norm_backward(grad, input, weight, None, None, mean, rstd, True, eps, output_mask)",
 )  # fmt: skip
 def batch_norm_training(
     grad: Tensor, input: Tensor, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
@@ -33,7 +34,11 @@ def batch_norm_training(
     return wrt(input=parts[0], weight=parts[1], bias=parts[2])
 
 
-@general(node="NativeBatchNormBackward0", public="batch_norm", out=False, profiled="native_batch_norm")
+@general(
+    node="NativeBatchNormBackward0", public="batch_norm", out=False, profiled="native_batch_norm",
+    backward="native_batch_norm_backward(grad, input, weight, running_mean, running_var, None, None, False, eps, "
+    "output_mask)",
+)  # fmt: skip
 def batch_norm_evaluation(
     grad: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, eps: float
 ) -> Pullback:

@@ -16,7 +16,9 @@ def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullbac
     return wrt(input=F.softmax_grad(grad, result, dim))
 
 
-@self_adjoint(aten="_safe_softmax(input, dim)", out=False)
+@self_adjoint(
+    aten="_safe_softmax(input, dim)", backward="_softmax_backward_data(grad, result, dim, result.dtype)", out=False
+)
 def safe_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.softmax_grad(grad, result, dim))
 

@@ -23,8 +23,9 @@ from typing import Any
 from pullback import functions
 from pullback.backend.wrapper_array import WrapperArray
 from pullback.dispatch import parts
+from pullback.dispatch.batch_norm import native_batch_norm
 from pullback.dispatch.calling import call, dispatching_types
-from pullback.dispatch.chains import COMPOSITES
+from pullback.dispatch.chains import one_hot
 from pullback.dispatch.gradients import accumulate, pull_back
 from pullback.dispatch.lowering import lower, operand_of
 from pullback.dispatch.recording import record, record_in_place
@@ -36,6 +37,9 @@ from pullback.modes.interception import dispatch
 from pullback.modes.switches import switches
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.tensor.tensor_base import TensorBase
+
+COMPOSITES: dict[str, Callable[..., Any]] = {"native_batch_norm": native_batch_norm, "one_hot": one_hot}
+"""Functions that are not operations, and compute on arrays what PyTorch does by operators."""
 
 
 def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

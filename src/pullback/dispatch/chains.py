@@ -146,10 +146,6 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     return made
 
 
-COMPOSITES = {"one_hot": one_hot}
-"""Functions that are not operations, and compute on arrays what PyTorch does by several operators."""
-
-
 def _listed(dim: Any) -> list[int]:
     return [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
 

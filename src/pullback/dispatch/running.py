@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from pullback import functions
+from pullback.dispatch.batch_norm import native_batch_norm_backward
 from pullback.dispatch.declarations import backward_lines
 from pullback.dispatch.node_classes import node_class, pull_back_alone
 from pullback.dispatch.overloads import OpOverload
@@ -174,7 +175,7 @@ def _backward_run(
     return run
 
 
-_runs: dict[str, Run] = {}
+_runs: dict[str, Run] = {"native_batch_norm_backward": native_batch_norm_backward}
 """Operators that are not functions of pullback's under any name."""
 
 

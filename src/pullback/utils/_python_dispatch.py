@@ -47,6 +47,9 @@ class TorchDispatchMode:
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define __torch_dispatch__")
 
+    def _see_data(self, tensor: Any) -> None:
+        """Hear of a tensor that is made of Python's values, or of memory that others own."""
+
     def __enter__(self) -> Any:
         outer, modes = self._outer, switches.dispatch_modes
         try:

@@ -16,7 +16,7 @@ from pullback.fx.graph_module import GraphModule
 from pullback.fx.node import Node
 from pullback.fx.passes.shape_prop import _extract_tensor_metadata
 from pullback.fx.pytree_code import PyTreeCodeGen, PyTreeInfo
-from pullback.graph.node import next_sequence_nr
+from pullback.graph.living_objects import living
 from pullback.modes.switches import switches
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
@@ -44,8 +44,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self._nodes: dict[int, tuple[Any, Node]] = {}
         """What stands for a tensor or an array, by its identity, with the object, so that its identity stays its own."""
         self._constants: dict[int, str] = {}
-        self._begin = next_sequence_nr()
-        """Operations recorded from now on belong to what is traced."""
+        self._outside = {id(array): array for array in map(_memory_of, living(Tensor))}
+        """The memory of tensors that no operation computes: those that are there before, and what is made of data."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -65,6 +65,10 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return result
         self.note(self.graph.call_function(shown, *inputs), result)
         return result
+
+    def _see_data(self, tensor: Any) -> None:
+        array = _memory_of(tensor)
+        self._outside[id(array)] = array
 
     def note(self, node: Node, value: Any) -> None:
         """Let a node stand for a value from now on, and a node of its own for each part of it."""
@@ -94,11 +98,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """A node that reads a tensor from outside, which becomes an attribute of the module."""
         name = self._constants.get(id(value))
         if name is None:
-            node = innermost(value).grad_fn
-            if node is not None and node.sequence_nr >= self._begin:
+            if id(_memory_of(innermost(value))) not in self._outside:
                 raise NotImplementedError(
-                    f"make_fx does not see what {node.name()} computes: its result would be a constant of the graph. Call "
-                    "the function under torch.no_grad(), or let the tensors it is given not require grad."
+                    "make_fx does not see what computes a tensor"
+                    f"{_of_node(innermost(value).grad_fn)}: it would be a constant of the graph. Compute it outside of the "
+                    "traced function, or by other operations."
                 )
             kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
             name = next(n for i in count() if not hasattr(self.root, n := f"{kind}{i}"))
@@ -113,6 +117,18 @@ def _overload(name: str) -> OpOverload:
     packet = aten(name)
     assert packet is not None
     return packet.overload("default")
+
+
+def _memory_of(value: Any) -> Any:
+    """The array that owns the memory of a tensor."""
+    array = value._array
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
+
+
+def _of_node(node: Any) -> str:
+    return "" if node is None else f", {node.name()}'s result"
 
 
 def _is_tensor(value: Any) -> bool:
