@@ -53,7 +53,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("nn", "func"),
     ("dispatch",),
     ("optim", "distributions", "_C", "_dynamo", "library", "__config__", "_vmap_internals", "fx", "_utils", "nested"),
-    ("distributed", "compiling"),
+    ("distributed", "compiling", "export"),
     ("as_torch", "jit"),
     ("__init__", "__main__"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
 from pullback.tensor.tensor import Tensor
 from pullback.utils._python_dispatch import TorchDispatchMode
-from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from pullback.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["get_proxy_mode", "make_fx"]
 
@@ -236,6 +236,21 @@ def _trace(
     result = outputs if nested else tree_unflatten(outputs, spec)
     mode.graph.create_node("output", "output", (result,), type_expr=annotation)
     return GraphModule(mode.root, mode.graph, getattr(f, "__name__", type(f).__name__))
+
+
+def trace_leaves(
+    f: Callable[[Sequence[Any]], Any], names: Sequence[str], leaves: Sequence[Any],
+    decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+) -> tuple[GraphModule, TreeSpec]:  # fmt: skip
+    """The graph of a function of some values, which are its inputs under these names, and the structure of its result."""
+    mode = ProxyTorchDispatchMode(Graph(), decompositions or {})
+    for name, leaf in zip(names, leaves, strict=True):
+        mode.note(mode.graph.create_node("placeholder", name), leaf)
+    with mode:
+        returned = f(leaves)
+    results, spec = tree_flatten(returned)
+    mode.graph.create_node("output", "output", (tuple([mode.node_of(leaf) for leaf in results]),))
+    return GraphModule(mode.root, mode.graph), spec
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
