@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,8 +78,3 @@ def squared_error(array: Array, exact: Array) -> tuple[float, float]:
     usable = np.isfinite(wide) & np.isfinite(exact)
     difference = np.abs(wide[usable] - exact[usable])
     return float(np.sum(difference * difference)), float(np.sum(np.abs(exact[usable]) ** 2))
-
-
-def add_wide(first: Any, second: Any) -> Any:
-    """The sum of two gradients in 64 bits; None stands for nothing."""
-    return second if first is None else first + second

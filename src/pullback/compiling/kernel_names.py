@@ -46,7 +46,7 @@ _NOT_SEARCHED = (
 )
 _ARRAY_FUNCTIONS = ("copy_array", "cast_array", "zeros", "ones", "full", "empty", "restride")
 _ABOUT_GEOMETRY = frozenset(
-    "reduced_axes reduced_count accumulation_dtype is_short has_short_rows geometry_of overwriting".split()
+    "reduced_axes reduced_count is_short has_short_rows geometry_of overwriting".split()
 )
 _WRITING = {"add_part": (0,)}
 """Kernels that write to their arguments."""

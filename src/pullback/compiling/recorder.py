@@ -207,11 +207,6 @@ class Recorder:
         found = [b for b in self._blocks if b.place is not None and b.version]
         return sorted([(b.place, b.value) for b in found if b.place is not None], key=_place_of)
 
-    def input_of(self, array: Any) -> int | None:
-        """Which input an array shares memory with."""
-        block = self._block_of(array) if array.size else None
-        return None if block is None else block.place
-
     def block_of(self, array: Any) -> Block | None:
         """The block in which an array lies."""
         return self._block_of(array) if array.size else None

@@ -64,12 +64,3 @@ def _followed(kernel: Any, reference: Any) -> Any:
         return recorder.see(found) if is_view else found
 
     return call
-
-
-def device_kernel(name: str, array_type: type) -> Any:
-    """The kernel of that name that serves arrays of a type."""
-    from pullback.kernels import _MODULES
-
-    loader = _loaders[array_type]
-    kernel = getattr(loader.module(_MODULES[name]), name)
-    return kernel if loader.library.is_single() else on_their_device(loader.library, kernel)

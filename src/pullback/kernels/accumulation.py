@@ -9,7 +9,7 @@ import numpy as np
 from pullback.backend.dtype import default_float, is_float_or_complex, widen_half
 from pullback.backend.halves import cast_half
 from pullback.native import by_device, native
-from pullback.typing import Array, Dims, DType
+from pullback.typing import Array, Dims
 
 _BLOCK = 128
 _SHORT = 512
@@ -34,11 +34,6 @@ def reduced_count(input: Array, dim: Dims) -> int:
     for axis in reduced_axes(input, dim):
         count *= input.shape[axis]
     return count
-
-
-def accumulation_dtype(dtype: DType) -> DType:
-    """The dtype to compute in: float32 for the half precisions."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 and is_float_or_complex(dtype) else dtype
 
 
 def widened(input: Array) -> Array:

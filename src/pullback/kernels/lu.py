@@ -13,7 +13,7 @@ from pullback.checks.matrices import require_fitting, require_same_dtype, requir
 from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device, native
-from pullback.typing import Array, Shape
+from pullback.typing import Array
 
 _BLOCK = 32
 
@@ -177,19 +177,3 @@ def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:
             f"{list(pivots.shape)} instead"
         )
     _broadcast_batches(LU, B)
-
-
-@by_device
-def scatter_lower(L: Array, shape: Shape) -> Array:
-    """The strict lower triangle of L in a matrix of `shape` that holds zeros elsewhere."""
-    packed = np.zeros(shape, L.dtype)
-    packed[..., :, : L.shape[-1]] = np.tril(L, -1)
-    return packed
-
-
-@by_device
-def scatter_upper(U: Array, shape: Shape) -> Array:
-    """The upper triangle of U in a matrix of `shape` that holds zeros elsewhere."""
-    packed = np.zeros(shape, U.dtype)
-    packed[..., : U.shape[-2], :] = np.triu(U)
-    return packed

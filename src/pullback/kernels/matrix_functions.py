@@ -51,12 +51,6 @@ def any_singular(A: Array, determinant: Array) -> bool:
 
 
 @by_device
-def has_zero_sign(sign: Array) -> bool:
-    """Whether a matrix of the batch is singular, as the sign of its determinant says."""
-    return bool(np.any(np.asarray(sign) == 0))
-
-
-@by_device
 @checked
 def linalg_inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverse, and the position of the zero on the diagonal of U if there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "accumulation": "reduced_axes reduced_count accumulation_dtype widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along",
+    "accumulation": "reduced_axes reduced_count widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along",
     "activation": "relu relu_grad sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "activation_gradients": "tanh_backward sigmoid_backward log_sigmoid_backward softplus_backward gelu_backward threshold_backward hardshrink_backward softshrink_backward hardtanh_backward hardsigmoid_backward hardswish_backward elu_backward leaky_relu_backward softmax_backward_data log_softmax_backward_data",
     "along_dim": "take_along put_along add_along take_reduced put_reduced shift_and_fill",
@@ -38,11 +38,11 @@ FILES = {
     "joining": "cat lies_channels_last cat_back stack stack_back split split_with_sizes split_back split_sizes_of split_with_sizes_back unbind unbind_back block_diag",
     "ldl": "linalg_ldl_factor_ex linalg_ldl_solve",
     "losses": "reduce_loss loss_weight mse_loss mse_loss_grad smooth_l1_loss clamped_distance_grad huber_loss soft_margin_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss_grad binary_cross_entropy_grad logits_grad",
-    "lu": "linalg_lu_factor_ex linalg_lu lu_unpack lower_factor upper_factor permute_rows linalg_lu_solve scatter_lower scatter_upper",
+    "lu": "linalg_lu_factor_ex linalg_lu lu_unpack lower_factor upper_factor permute_rows linalg_lu_solve",
     "many_arrays": "scale_arrays",
     "margin_losses": "multi_margin_loss multi_margin_weights multilabel_margin_loss multilabel_margin_weights",
     "masking": "masked_fill masked_fill_tensor sum_where masked_scatter select_scatter slice_scatter diagonal_scatter as_strided_scatter fill fill_tensor fill_in_place fill_in_place_tensor zero",
-    "matrix_functions": "linalg_det linalg_slogdet check_logdet any_singular has_zero_sign linalg_inv_ex check_inverse linalg_pinv linalg_matrix_rank linalg_matrix_exp",
+    "matrix_functions": "linalg_det linalg_slogdet check_logdet any_singular linalg_inv_ex check_inverse linalg_pinv linalg_matrix_rank linalg_matrix_exp",
     "matrix_products": "mm bmm mv dot vdot outer matmul_batched matmul_flipped matmul_grad_input matmul_grad_other trace linalg_cross addmm addmv addr baddbmm addbmm linear_bias linear_bias_folded linear_bias_added linear_product linear_product_folded linear_grad_input linear_grad_weight linear_grad_bias",
     "nll": "nll_loss nll_loss2d nll_loss_grad",
     "normalization": "native_layer_norm layer_norm_back batch_norm_training batch_norm_training_back batch_norm_evaluation batch_norm_evaluation_back batch_norm_evaluation_weight_back native_group_norm group_norm_back rms_norm_fused rms_norm_rounded rms_norm_back weight_norm_interface weight_norm_back",
@@ -63,7 +63,7 @@ FILES = {
     "rounding": "floor ceil trunc round round_decimals frac sign signbit copysign copysign_scalar nextafter frexp ldexp heaviside zeros_of",
     "scans": "cumsum cumprod reversed_cumsum cumprod_grad cummax cummin logcumsumexp",
     "scattering": "row_major_copy copy_in_order index_put index_put_into scatter scatter_value scatter_add pad_to reduce_at scatter_reduce index_add index_copy index_fill index_fill_tensor index_reduce expand_index put ones_in_shape_of is_zero is_false ones_where_equal distinct_positions positive_index as_positions sharing_counts once_with_zeros",
-    "searching": "searchsorted unique unique_consecutive bincount histc isin tril_positions triu_positions as_value",
+    "searching": "searchsorted unique unique_consecutive bincount histc isin as_value",
     "shape": "clone copy_to contiguous_copy to_dtype to_copy to_device to_integer copy alias zeros_in_shape zeros_in_shape_of infer_shape reshape can_view view unsafe_view view_dtype expand transpose permute t unsqueeze squeeze squeeze_dim squeeze_dims diagonal unfold as_strided view_as_real view_as_complex select_part",
     "sobol": "sobol_directions scramble_directions sobol_integers",
     "softmaxes": "softmax safe_softmax softmax_grad log_softmax log_softmax_grad logsumexp",

@@ -218,18 +218,6 @@ def isin(elements: Array, test_elements: Array, assume_unique: bool = False, inv
 
 
 @by_device
-def tril_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
-    """The rows and columns of the lower triangle."""
-    return np.stack(np.tril_indices(row, offset, col)).astype(dtype)
-
-
-@by_device
-def triu_positions(row: int, col: int, offset: int, dtype: Any) -> Array:
-    """The rows and columns of the upper triangle."""
-    return np.stack(np.triu_indices(row, offset, col)).astype(dtype)
-
-
-@by_device
 def as_value(value: Any, dtype: Any) -> Array:
     """A Python number to search for."""
     return np.asarray(value, dtype if dtype.kind == "f" and not isinstance(value, complex) else None)

@@ -37,7 +37,6 @@ class SavedValues:
         total = Uses()
         for uses in self.of_line.values():
             total.merge(uses)
-        self.read_by_rule = set(total.values)
         self.total = total
         total.values |= self._shown_in_backward()
 

@@ -257,15 +257,6 @@ def format_wrapper(class_name: str, value: str, level: int, batch_dim: int | Non
     return f"{class_name}({where}, value=\n{indent_text(value, '    ')}\n)"
 
 
-def format_size(sizes: Sequence[int], namespace: str | None = None) -> str:
-    """Write a Size.
-
-    >>> format_size((2, 3), "torch")
-    'torch.Size([2, 3])'
-    """
-    return f"{namespace or display_namespace()}.Size([{', '.join(map(str, sizes))}])"
-
-
 def format_spec(array: Array, spec: str, text: str, class_name: str = "Tensor") -> str:
     """Answer `format(tensor, spec)`.
 

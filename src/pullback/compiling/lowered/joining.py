@@ -115,21 +115,6 @@ def stack_back(lower: Lowering, grad: Place, dtypes: Any, dim: int) -> tuple[Pla
 
 
 @lowering
-def add_part_on_copies(
-    lower: Lowering, whole: Place, part: Place, dim: int, start: int, end: int, step: int, first: bool
-) -> tuple[Place]:
-    floating(whole, part)
-    out = lower.new(whole.shape, whole.dtype, whole.strides)
-    at = (*[slice(None)] * dim, slice(start, end, step) if step else start, ...)
-    lower.map((lambda x: x + 0) if first else identity, whole, out=out)  # zeros take the sign from negative ones
-    out.storage.is_pieced = True
-    before = lower.window(whole, lambda array: array[at])
-    after = lower.window(out, lambda array: array[at])
-    lower.map((lambda x, y: x + 0 + y) if first else (lambda x, y: x + y), before, part, out=after)
-    return (out,)
-
-
-@lowering
 def linalg_cross(lower: Lowering, input: Place, other: Place, *, dim: int = -1) -> Place:
     floating(input, other)
     if input.shape != other.shape:

@@ -72,7 +72,6 @@ class DistributedDataParallel(Module):
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
             )
         self._buffers_to_sync = [(name, buffer) for name, buffer in module.named_buffers() if name not in ignored]
-        self._ignored = ignored
         if init_sync:
             self._check_same_module(named)
             state = module.state_dict(keep_vars=True)
