@@ -247,7 +247,7 @@ def asgd_step(
     param *= 1 - lambd * eta
     param -= change
     if mu == 1:
-        average[...] = param
+        np.copyto(average, param)
     else:
         np.subtract(param, average, out=change)
         change *= mu
@@ -270,7 +270,7 @@ def rprop_step(
     np.multiply(step_size, shrink, out=work)
     np.copyto(step_size, work, where=differs)
     np.clip(step_size, smallest, largest, out=step_size)
-    prev[...] = grad
+    np.copyto(prev, grad)
     np.copyto(prev, 0, where=differs)
     work[...] = 0
     np.copyto(work, step_size, where=prev > 0)

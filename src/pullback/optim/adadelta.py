@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback.kernels.optimizer_steps import adadelta_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
-    State,
-    count_step,
-    hyperparameter,
-    new_count,
     number,
-    plain_gradient,
-    set_defaults,
     update_functionally,
-    zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
@@ -47,38 +37,14 @@ class Adadelta(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-
-    def prepare(self, state: State, param: Any, group: Group) -> Any:
-        if not state:
-            state["step"] = new_count()
-            state["square_avg"] = zeros_like(param)
-            state["acc_delta"] = zeros_like(param)
-        count_step(state)
-        return None
-
     def state_names(self, group: Group) -> Sequence[str]:
         return "square_avg", "acc_delta"
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         return partial(
-            adadelta_step, lr=number(group["lr"]), rho=group["rho"], eps=group["eps"],
+            adadelta_step, lr=number(group["lr"], group), rho=group["rho"], eps=group["eps"],
             weight_decay=group["weight_decay"], maximize=group["maximize"],
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        lr, rho, eps = hyperparameter(group, "lr"), group["rho"], group["eps"]
-
-        def descend(param: Any, grad: Any, square_avg: Any, acc_delta: Any) -> Sequence[Any]:
-            grad = plain_gradient(grad, param, group)
-            square_avg = square_avg * rho + grad * grad * (1 - rho)
-            delta = F.sqrt(acc_delta + eps) / F.sqrt(square_avg + eps) * grad
-            acc_delta = acc_delta * rho + delta * delta * (1 - rho)
-            return param - delta * lr, square_avg, acc_delta
-
-        return descend
 
 
 def adadelta(

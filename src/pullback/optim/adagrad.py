@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback import creation
 from pullback.kernels.optimizer_steps import adagrad_step
 from pullback.optim.checks import check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
     State,
     count_step,
-    hyperparameter,
     new_count,
     number,
-    plain_gradient,
-    set_defaults,
     update_functionally,
 )
 from pullback.tensor.tensor import Tensor
@@ -33,6 +27,8 @@ class Adagrad(ElementwiseOptimizer):
     """Divide the gradient by the root of the sum of its squares so far."""
 
     takes_sparse_gradients = True
+
+    later_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
@@ -59,10 +55,6 @@ class Adagrad(ElementwiseOptimizer):
         if group["weight_decay"] != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(self, foreach=None, maximize=False, differentiable=False, fused=None)
-
     @staticmethod
     def _make_state(state: State, param: Any, group: Group) -> None:
         start: Any = group["initial_accumulator_value"]
@@ -82,22 +74,11 @@ class Adagrad(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("sum",)
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
-        rate = number(group["lr"]) / (1 + (key - 1) * group["lr_decay"])
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
+        rate = number(group["lr"], group) / (1 + (key - 1) * group["lr_decay"])
         return partial(
             adagrad_step, lr=rate, eps=group["eps"], weight_decay=group["weight_decay"], maximize=group["maximize"]
         )
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        step_size = hyperparameter(group, "lr") / (1 + (key - 1) * group["lr_decay"])
-        eps = group["eps"]
-
-        def descend(param: Any, grad: Any, total: Any) -> Sequence[Any]:
-            grad = plain_gradient(grad, param, group)
-            total = total + grad * grad
-            return param - grad / (F.sqrt(total) + eps) * step_size, total
-
-        return descend
 
 
 def adagrad(

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback.kernels.optimizer_steps import adam_step
 from pullback.optim.checks import check_betas, check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
-    State,
-    count_step,
-    hyperparameter,
     kept_weight,
-    new_count,
     number,
-    set_defaults,
     update_functionally,
-    zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
@@ -43,6 +34,13 @@ class Adam(ElementwiseOptimizer):
     (sqrt(v / (1 - beta2 ** t)) + eps). `amsgrad` divides by the largest v so far.
     """
 
+    later_options = {
+        **ElementwiseOptimizer.later_options,
+        "amsgrad": False,
+        "fused": None,
+        "decoupled_weight_decay": False,
+    }
+
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
         amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
@@ -60,58 +58,17 @@ class Adam(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(
-            self, amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False, fused=None,
-            decoupled_weight_decay=False,
-        )  # fmt: skip
-
-    def prepare(self, state: State, param: Any, group: Group) -> Any:
-        if not state:
-            state["step"] = new_count()
-            state["exp_avg"] = zeros_like(param)
-            state["exp_avg_sq"] = zeros_like(param)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = zeros_like(param)
-        return count_step(state)
-
     def state_names(self, group: Group) -> Sequence[str]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
+        beta1, beta2 = number(group["betas"][0], group), number(group["betas"][1], group)
         shrink, weight_decay = kept_weight(group)
         return partial(
             adam_step, beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay, shrink=shrink,
-            root_correction=math.sqrt(1 - beta2**key), step_size=number(group["lr"]) / (1 - beta1**key),
+            root_correction=square_root(1 - beta2**key), step_size=number(group["lr"], group) / (1 - beta1**key),
             maximize=group["maximize"],
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
-        beta1, beta2 = (
-            float(b) if isinstance(b, Tensor) and not group["differentiable"] else b for b in group["betas"]
-        )
-        step_size = lr / (1 - beta1**key)
-        root_correction = square_root(1 - beta2**key)
-
-        def descend(param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, *largest: Any) -> Sequence[Any]:
-            if group["maximize"]:
-                grad = -grad
-            if weight_decay != 0:
-                if group["decoupled_weight_decay"]:
-                    param = param * (1 - lr * weight_decay)
-                else:
-                    grad = grad + param * weight_decay
-            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
-            exp_avg_sq = exp_avg_sq * beta2 + grad * grad * (1 - beta2)
-            if largest:
-                largest = (F.maximum(largest[0], exp_avg_sq),)
-            denominator = F.sqrt(largest[0] if largest else exp_avg_sq) / root_correction + eps
-            return param - exp_avg / denominator * step_size, exp_avg, exp_avg_sq, *largest
-
-        return descend
 
 
 class AdamW(Adam):

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback.kernels.optimizer_steps import adamax_step
 from pullback.optim.checks import check_betas, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
-    State,
-    count_step,
-    hyperparameter,
-    new_count,
     number,
-    plain_gradient,
-    set_defaults,
     update_functionally,
-    zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
@@ -46,39 +36,15 @@ class Adamax(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-
-    def prepare(self, state: State, param: Any, group: Group) -> Any:
-        if not state:
-            state["step"] = new_count()
-            state["exp_avg"] = zeros_like(param)
-            state["exp_inf"] = zeros_like(param)
-        return count_step(state)
-
     def state_names(self, group: Group) -> Sequence[str]:
         return "exp_avg", "exp_inf"
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         beta1, beta2 = group["betas"]
         return partial(
             adamax_step, beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=group["weight_decay"],
-            step_size=number(group["lr"]) / (1 - beta1**key), maximize=group["maximize"],
+            step_size=number(group["lr"], group) / (1 - beta1**key), maximize=group["maximize"],
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        beta1, beta2 = group["betas"]
-        step_size = hyperparameter(group, "lr") / (1 - beta1**key)
-        eps = group["eps"]
-
-        def descend(param: Any, grad: Any, exp_avg: Any, exp_inf: Any) -> Sequence[Any]:
-            grad = plain_gradient(grad, param, group)
-            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
-            exp_inf = F.maximum(exp_inf * beta2, F.abs(grad) + eps)
-            return param - exp_avg / exp_inf * step_size, exp_avg, exp_inf
-
-        return descend
 
 
 def adamax(

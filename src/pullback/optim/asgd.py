@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,14 +11,10 @@ from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
     State,
     count_step,
     new_count,
     new_number,
-    plain_gradient,
-    set_defaults,
     update_functionally,
     zeros_like,
 )
@@ -43,10 +39,6 @@ class ASGD(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-
     def prepare(self, state: State, param: Any, group: Group) -> Any:
         if not state:
             state["step"] = new_count()
@@ -58,23 +50,12 @@ class ASGD(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("ax",)
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         _, eta, mu = key
         return partial(
             asgd_step, eta=eta, mu=mu, lambd=group["lambd"], weight_decay=group["weight_decay"],
             maximize=group["maximize"],
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        _, eta, mu = key
-        kept = 1 - group["lambd"] * eta
-
-        def descend(param: Any, grad: Any, average: Any) -> Sequence[Any]:
-            grad = plain_gradient(grad, param, group)
-            param = param * kept - grad * eta
-            return param, param if mu == 1 else average + (param - average) * mu
-
-        return descend
 
     def finish(self, state: State, group: Group, key: Any) -> None:
         """Set the rate and the weight of the average for the next step, rounded even where loading made float64 of them."""

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback.kernels.optimizer_steps import nadam_step
 from pullback.optim.checks import check_betas, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
     State,
     count_step,
-    hyperparameter,
     kept_weight,
     new_count,
     new_number,
     number,
-    set_defaults,
     update_functionally,
     zeros_like,
 )
@@ -46,6 +41,8 @@ def _rates(lr: Any, group: Group, key: tuple[float, float]) -> tuple[Any, Any]:
 class NAdam(ElementwiseOptimizer):
     """Adam that steps along the gradient and the momentum after it."""
 
+    later_options = {**ElementwiseOptimizer.later_options, "decoupled_weight_decay": False}
+
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
         momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
@@ -63,12 +60,6 @@ class NAdam(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(
-            self, maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False
-        )
-
     def prepare(self, state: State, param: Any, group: Group) -> Any:
         if not state:
             state["step"] = new_count()
@@ -82,36 +73,14 @@ class NAdam(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return "exp_avg", "exp_avg_sq"
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         beta1, beta2 = group["betas"]
         shrink, weight_decay = kept_weight(group)
-        of_grad, of_momentum = _rates(number(group["lr"]), group, key)
+        of_grad, of_momentum = _rates(number(group["lr"], group), group, key)
         return partial(
             nadam_step, beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay, shrink=shrink,
             correction=1 - beta2 ** key[0], of_grad=of_grad, of_momentum=of_momentum, maximize=group["maximize"],
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
-        beta1, beta2 = group["betas"]
-        of_grad, of_momentum = _rates(lr, group, key)
-        correction = 1 - beta2 ** key[0]
-
-        def descend(param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> Sequence[Any]:
-            if group["maximize"]:
-                grad = -grad
-            if weight_decay != 0:
-                if group["decoupled_weight_decay"]:
-                    param = param * (1 - lr * weight_decay)
-                else:
-                    grad = grad + param * weight_decay
-            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
-            exp_avg_sq = exp_avg_sq * beta2 + grad * grad * (1 - beta2)
-            denominator = F.sqrt(exp_avg_sq / correction) + eps
-            param = param - grad / denominator * of_grad - exp_avg / denominator * of_momentum
-            return param, exp_avg, exp_avg_sq
-
-        return descend
 
 
 def nadam(

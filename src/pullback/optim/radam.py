@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback.kernels.optimizer_steps import radam_step
 from pullback.optim.checks import check_betas, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
-    State,
-    count_step,
-    hyperparameter,
     kept_weight,
-    new_count,
     number,
-    set_defaults,
     update_functionally,
-    zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
@@ -42,6 +33,8 @@ def _rectification(beta2: float, step: float) -> float | None:
 class RAdam(ElementwiseOptimizer):
     """Adam with the variance of its first steps corrected."""
 
+    later_options = {**ElementwiseOptimizer.later_options, "decoupled_weight_decay": False}
+
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
         decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
@@ -58,55 +51,18 @@ class RAdam(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(
-            self, foreach=None, maximize=False, differentiable=False, decoupled_weight_decay=False, capturable=False
-        )
-
-    def prepare(self, state: State, param: Any, group: Group) -> Any:
-        if not state:
-            state["step"] = new_count()
-            state["exp_avg"] = zeros_like(param)
-            state["exp_avg_sq"] = zeros_like(param)
-        return count_step(state)
-
     def state_names(self, group: Group) -> Sequence[str]:
         return "exp_avg", "exp_avg_sq"
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         beta1, beta2 = group["betas"]
         shrink, weight_decay = kept_weight(group)
         rectification = _rectification(beta2, key)
         return partial(
-            radam_step, lr=number(group["lr"]), beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay,
+            radam_step, lr=number(group["lr"], group), beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=weight_decay,
             shrink=shrink, correction=1 - beta1**key, root_correction=math.sqrt(1 - beta2**key),
             rectification=rectification or 0.0, is_rectified=rectification is not None, maximize=group["maximize"],
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        lr, eps, weight_decay = hyperparameter(group, "lr"), group["eps"], group["weight_decay"]
-        beta1, beta2 = group["betas"]
-        correction = 1 - beta1**key
-        rectification = _rectification(beta2, key)
-        root_correction = math.sqrt(1 - beta2**key)
-
-        def descend(param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> Sequence[Any]:
-            if group["maximize"]:
-                grad = -grad
-            if weight_decay != 0:
-                if group["decoupled_weight_decay"]:
-                    param = param * (1 - lr * weight_decay)
-                else:
-                    grad = grad + param * weight_decay
-            exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
-            exp_avg_sq = exp_avg_sq * beta2 + grad * grad * (1 - beta2)
-            change = exp_avg / correction * lr
-            if rectification is not None:
-                change = change * (root_correction / (F.sqrt(exp_avg_sq) + eps)) * rectification
-            return param - change, exp_avg, exp_avg_sq
-
-        return descend
 
 
 def radam(

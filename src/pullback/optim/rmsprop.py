@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback.kernels.optimizer_steps import rmsprop_step
 from pullback.optim.checks import check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
     Row,
-    Rule,
-    State,
-    count_step,
-    hyperparameter,
-    new_count,
     number,
-    plain_gradient,
-    set_defaults,
     update_functionally,
-    zeros_like,
 )
 from pullback.tensor.tensor import Tensor
 
@@ -36,6 +27,8 @@ class RMSprop(ElementwiseOptimizer):
     + (1 - alpha) * g ** 2 and step = g / (sqrt(v) + eps), where `centered` takes the squared running mean of g from
     v; p -= lr * step, or with `momentum` b = momentum * b + step and p -= lr * b.
     """
+
+    later_options = {**ElementwiseOptimizer.later_options, "momentum": 0, "centered": False}
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
@@ -54,20 +47,6 @@ class RMSprop(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(
-            self, momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
-        )
-
-    def prepare(self, state: State, param: Any, group: Group) -> Any:
-        if not state:
-            state["step"] = new_count()
-            for name in self.state_names(group):
-                state[name] = zeros_like(param)
-        count_step(state)
-        return None
-
     def state_names(self, group: Group) -> Sequence[str]:
         names = ["square_avg"]
         if group["momentum"] > 0:
@@ -76,36 +55,15 @@ class RMSprop(ElementwiseOptimizer):
             names.append("grad_avg")
         return names
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
-        step = partial(
-            rmsprop_step, lr=number(group["lr"]), alpha=group["alpha"], eps=group["eps"],
+    def arrange(self, group: Group, rows: list[Row]) -> list[Row]:
+        lacks_momentum = group["centered"] and not group["momentum"] > 0
+        return [[*row[:3], None, row[3]] for row in rows] if lacks_momentum else rows
+
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
+        return partial(
+            rmsprop_step, lr=number(group["lr"], group), alpha=group["alpha"], eps=group["eps"],
             weight_decay=group["weight_decay"], momentum=group["momentum"], maximize=group["maximize"],
         )  # fmt: skip
-        if group["centered"] and not group["momentum"] > 0:
-            return lambda rows: step([[*row[:3], None, row[3]] for row in rows])
-        return step
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        lr, alpha, eps, momentum = hyperparameter(group, "lr"), group["alpha"], group["eps"], group["momentum"]
-        centered = group["centered"]
-
-        def descend(param: Any, grad: Any, square_avg: Any, *rest: Any) -> Sequence[Any]:
-            grad = plain_gradient(grad, param, group)
-            square_avg = square_avg * alpha + grad * grad * (1 - alpha)
-            mean: tuple[Any, ...] = ()
-            if centered:
-                grad_avg = rest[-1] + (grad - rest[-1]) * (1 - alpha)
-                mean = (grad_avg,)
-                root = F.sqrt(square_avg - grad_avg * grad_avg) + eps
-            else:
-                root = F.sqrt(square_avg) + eps
-            change = grad / root
-            if momentum > 0:
-                change = rest[0] * momentum + change
-                return param - change * lr, square_avg, change, *mean
-            return param - change * lr, square_avg, *mean
-
-        return descend
 
 
 def rmsprop(

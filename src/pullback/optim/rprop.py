@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pullback.functions as F
 from pullback import creation
 from pullback.kernels.optimizer_steps import rprop_step
 from pullback.optim.checks import check_lr
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
     State,
     count_step,
     new_count,
-    set_defaults,
     update_functionally,
     zeros_like,
 )
@@ -43,10 +39,6 @@ class Rprop(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(self, foreach=None, maximize=False, differentiable=False, capturable=False)
-
     def prepare(self, state: State, param: Any, group: Group) -> Any:
         if not state:
             lr = float(group["lr"])
@@ -60,28 +52,12 @@ class Rprop(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return "prev", "step_size"
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         shrink, grow = group["etas"]
         smallest, largest = group["step_sizes"]
         return partial(
             rprop_step, shrink=shrink, grow=grow, smallest=smallest, largest=largest, maximize=group["maximize"]
         )
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        shrink, grow = group["etas"]
-        smallest, largest = group["step_sizes"]
-
-        def descend(param: Any, grad: Any, prev: Any, step_size: Any) -> Sequence[Any]:
-            if group["maximize"]:
-                grad = -grad
-            agreement = F.sign(grad * prev)
-            # 1 where the signs agree, 0 where one is zero, -1 where they differ: the factors are a parabola through them.
-            factor = 1 + agreement * ((grow - shrink) / 2) + agreement * agreement * ((grow + shrink) / 2 - 1)
-            step_size = F.clamp(step_size * factor, smallest, largest)
-            grad = grad * (agreement >= 0)
-            return param - F.sign(grad) * step_size, grad, step_size
-
-        return descend
 
 
 def rprop(

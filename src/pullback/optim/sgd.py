@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,8 @@ from pullback.optim.checks import check_fused, check_lr, check_not_negative
 from pullback.optim.update import (
     ElementwiseOptimizer,
     Group,
-    Row,
-    Rule,
     State,
-    hyperparameter,
     number,
-    plain_gradient,
-    set_defaults,
     update_functionally,
     zeros_like,
 )
@@ -36,6 +31,8 @@ class SGD(ElementwiseOptimizer):
 
     takes_sparse_gradients = True
 
+    later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+
     def __init__(
         self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0,
         nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
@@ -53,10 +50,6 @@ class SGD(ElementwiseOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        set_defaults(self, nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
-
     def prepare(self, state: State, param: Any, group: Group) -> Any:
         """Whether this is the first step: the first momentum is the whole gradient, whatever the dampening."""
         if group["momentum"] == 0 or state.get("momentum_buffer") is not None:
@@ -67,31 +60,12 @@ class SGD(ElementwiseOptimizer):
     def state_names(self, group: Group) -> Sequence[str]:
         return ("momentum_buffer",) if group["momentum"] != 0 else ()
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         return partial(
-            sgd_step, lr=number(group["lr"]), momentum=number(group["momentum"]), dampening=group["dampening"],
-            weight_decay=number(group["weight_decay"]), nesterov=group["nesterov"], maximize=group["maximize"],
+            sgd_step, lr=number(group["lr"], group), momentum=number(group["momentum"], group), dampening=group["dampening"],
+            weight_decay=number(group["weight_decay"], group), nesterov=group["nesterov"], maximize=group["maximize"],
             is_first=bool(key),
         )  # fmt: skip
-
-    def rule(self, group: Group, key: Any) -> Rule:
-        lr, momentum = hyperparameter(group, "lr"), hyperparameter(group, "momentum")
-        kept = 1 - group["dampening"]
-
-        def descend(param: Any, grad: Any) -> Sequence[Any]:
-            return (param - plain_gradient(grad, param, group) * lr,)
-
-        def descend_with_momentum(param: Any, grad: Any, buffer: Any) -> Sequence[Any]:
-            grad = plain_gradient(grad, param, group)
-            if key:
-                # As in PyTorch, no gradient flows through the first momentum.
-                buffer = grad.detach() if isinstance(grad, Tensor) else grad
-            else:
-                buffer = buffer * momentum + (grad if kept == 1 else grad * kept)
-            direction = grad + buffer * momentum if group["nesterov"] else buffer
-            return param - direction * lr, buffer
-
-        return descend_with_momentum if group["momentum"] != 0 else descend
 
 
 def sgd(

@@ -1,15 +1,15 @@
 """The step that all elementwise optimizers share.
 
-# Note [One rule, two roads]
-An optimizer's arithmetic is a kernel that works in place on arrays, all parameters at a time (kernels/optimizer_steps.py).
-With `differentiable=True` the same arithmetic, as a rule from a parameter, its gradient and its state to their new
-values, runs on Tensors and is recorded. Tests hold the two against each other.
+# Note [One step, two roads]
+An optimizer's arithmetic is one text, a kernel that works in place on arrays (kernels/optimizer_steps.py). With
+`differentiable=True` the same text runs on Tensors and is recorded (optim/recorded_steps.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 import pullback.functions as F
 from pullback import creation
@@ -18,47 +18,53 @@ from pullback.backend.dtype import float32, float64, get_default_dtype
 from pullback.graph.history import bump_version
 from pullback.modes.guards import guarded
 from pullback.optim.optimizer import Optimizer
+from pullback.optim.recorded_steps import Cell, run_recorded
 from pullback.tensor.tensor import Tensor
 
 Group = dict[str, Any]
 State = dict[str, Any]
-Rule = Callable[..., Sequence[Any]]
 Row = list[Any]
 """The arrays of a parameter, its gradient and its state."""
 Entry = tuple[Any, Any, State]
 """A parameter, its gradient, its state."""
 
 
-def hyperparameter(group: Group, name: str) -> Any:
-    """An option as a number; as the tensor that it may be where the step is recorded."""
-    value = group[name]
-    return value._array.item() if isinstance(value, Tensor) and not group.get("differentiable") else value
-
-
 class ElementwiseOptimizer(Optimizer):
-    """An optimizer whose update is a rule for each element. See Note [One rule, two roads]."""
+    """An optimizer whose update is the same for each element. See Note [One step, two roads]."""
 
     takes_sparse_gradients = False
     """Whether a sparse gradient means the same as the dense one with zeros."""
+    later_options: ClassVar[Mapping[str, Any]] = {
+        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
+    }  # fmt: skip
+    """Options that state dicts of old versions lack, with their defaults."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        set_defaults(self, **self.later_options)
 
     def prepare(self, state: State, param: Any, group: Group) -> Any:
-        """Make the state at the first step, count the step, and return what one rule's parameters have in common."""
-        return None
+        """Make the state at the first step, count the step, and return what the parameters of one call have in common."""
+        if not state:
+            state["step"] = new_count()
+            for name in self.state_names(group):
+                state[name] = zeros_like(param)
+        return count_step(state)
 
     def state_names(self, group: Group) -> Sequence[str]:
-        """The names of the state tensors that the rule reads and writes, in its order."""
+        """The names of the state tensors that the kernel reads and writes, in its order."""
         return ()
 
-    def in_place_step(self, group: Group, key: Any) -> Callable[[list[Row]], None]:
+    def arrange(self, group: Group, rows: list[Row]) -> list[Row]:
+        """Rows of a parameter, its gradient and its state, as the kernel takes them."""
+        return rows
+
+    def in_place_step(self, group: Group, key: Any) -> partial[None]:
         """The kernel that works on rows of arrays, its numbers given. `key` is what `prepare` returned."""
         raise NotImplementedError
 
-    def rule(self, group: Group, key: Any) -> Rule:
-        """The same on Tensors: (param, grad, *state) to (new param, *new state)."""
-        raise NotImplementedError
-
     def finish(self, state: State, group: Group, key: Any) -> None:
-        """Update state that is one number per parameter, after the rule."""
+        """Update state that is one number per parameter, after the kernel."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure` evaluates the loss anew."""
@@ -125,7 +131,7 @@ class ElementwiseOptimizer(Optimizer):
             rows = [[_as_contiguous(array).view(real) for array in row] for row in rows]
         step = self.in_place_step(group, key)
         try:
-            step(rows)
+            step(self.arrange(group, rows))
         finally:  # a step that was interrupted has written as well
             _count_writes(batch)
 
@@ -133,17 +139,15 @@ class ElementwiseOptimizer(Optimizer):
         """Update on Tensors and record it: gradients flow through the step."""
         names = self.state_names(group)
         with enable_grad():
-            rule = self.rule(group, key)
+            step = self.in_place_step(group, key)
             for param, grad, state in batch:
                 is_complex = param.dtype.is_complex
                 columns = [param, grad, *[state[name] for name in names]]
-                if is_complex:
-                    columns = [F.view_as_real(column) for column in columns]
-                results = rule(*columns)
-                if is_complex:
-                    results = [F.view_as_complex(result) for result in results]
+                row = [Cell(F.view_as_real(column) if is_complex else column) for column in columns]
+                run_recorded(step.func, *self.arrange(group, [row]), **step.keywords)
+                results = [F.view_as_complex(cell.value) if is_complex else cell.value for cell in row]
                 param.copy_(results[0])
-                for name, result in zip(names, results[1:], strict=True):
+                for name, result in zip(names, results[2:], strict=True):
                     state[name] = result
 
 
@@ -189,9 +193,9 @@ def zeros_like(param: Any) -> Any:
     return creation.zeros_like(param.detach())
 
 
-def number(value: Any) -> float:
-    """An option as a number, also where it is a tensor."""
-    return float(value._array.item()) if isinstance(value, Tensor) else value
+def number(value: Any, group: Group) -> Any:
+    """An option as a number, also where it is a tensor; that tensor where the step is recorded."""
+    return float(value._array.item()) if isinstance(value, Tensor) and not group.get("differentiable") else value
 
 
 def update_functionally(
@@ -209,18 +213,12 @@ def update_functionally(
     return [state for _, _, state in entries]
 
 
-def plain_gradient(grad: Any, param: Any, group: Group) -> Any:
-    """The gradient to descend along: its sign as `maximize` says, with weight decay added."""
-    if group.get("maximize"):
-        grad = -grad
-    weight_decay = group.get("weight_decay", 0)
-    return grad + param * weight_decay if weight_decay != 0 else grad
-
-
-def kept_weight(group: Group) -> tuple[float, float]:
+def kept_weight(group: Group) -> tuple[Any, Any]:
     """What decoupled weight decay leaves of a parameter, and the weight decay that is added to the gradient."""
     weight_decay = group["weight_decay"]
-    return (1 - number(group["lr"]) * weight_decay, 0.0) if group["decoupled_weight_decay"] else (1.0, weight_decay)
+    return (
+        (1 - number(group["lr"], group) * weight_decay, 0.0) if group["decoupled_weight_decay"] else (1.0, weight_decay)
+    )
 
 
 def set_defaults(optimizer: Optimizer, **defaults: Any) -> None:
