@@ -45,9 +45,7 @@ _NOT_SEARCHED = (
     "pullback.expressions",
 )
 _ARRAY_FUNCTIONS = ("copy_array", "cast_array", "zeros", "ones", "full", "empty", "restride")
-_ABOUT_GEOMETRY = frozenset(
-    "reduced_axes reduced_count is_short has_short_rows geometry_of overwriting".split()
-)
+_ABOUT_GEOMETRY = frozenset("reduced_axes reduced_count is_short has_short_rows geometry_of overwriting".split())
 _WRITING = {"add_part": (0,)}
 """Kernels that write to their arguments."""
 

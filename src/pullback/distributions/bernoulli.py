@@ -10,7 +10,7 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
 from pullback.distributions.exp_family import ExponentialFamily
-from pullback.distributions.probs_or_logits import ProbsOrLogits, require_one
+from pullback.distributions.probs_or_logits import ProbsOrLogits
 from pullback.distributions.utils import broadcast_all
 from pullback.nn.functional import binary_cross_entropy_with_logits
 from pullback.tensor.tensor import Tensor
@@ -28,14 +28,8 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _event_dims_of_parameters = {"probs": 0, "logits": 0}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        require_one(probs, logits)
-        self._is_given_as_probs = probs is not None
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        given = probs if probs is not None else logits
-        super().__init__(as_batch_shape(self._param, given), validate_args=validate_args)
+        self._take_form(probs, logits)
+        super().__init__(as_batch_shape(self._param, logits if probs is None else probs), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -57,8 +51,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
             return F.bernoulli(self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
 

@@ -8,10 +8,8 @@ import pullback.functions as F
 from pullback import creation
 from pullback.distributions import constraints
 from pullback.distributions.dirichlet import Dirichlet
-from pullback.distributions.distribution import Distribution
 from pullback.distributions.exp_family import ExponentialFamily
 from pullback.distributions.utils import broadcast_all, is_number
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Beta"]
@@ -23,6 +21,8 @@ class Beta(ExponentialFamily):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
+    _event_dims_of_parameters = {}
+    _nested = ("_dirichlet",)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         if is_number(concentration1) and is_number(concentration0):
@@ -31,13 +31,6 @@ class Beta(ExponentialFamily):
             both = F.stack(list(broadcast_all(concentration1, concentration0)), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Beta, _instance)
-        new._dirichlet = self._dirichlet.expand(Size(batch_shape))
-        Distribution.__init__(new, batch_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @property
     def mean(self) -> Tensor:
@@ -56,8 +49,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return self._dirichlet.log_prob(F.stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Tensor:

@@ -9,8 +9,7 @@ from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
-from pullback.distributions.probs_or_logits import ProbsOrLogits, require_one
-from pullback.distributions.utils import broadcast_all
+from pullback.distributions.probs_or_logits import ProbsOrLogits
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Binomial"]
@@ -35,13 +34,8 @@ class Binomial(ProbsOrLogits):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        require_one(probs, logits)
-        self._is_given_as_probs = probs is not None
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-        self.total_count = self.total_count.type_as(self._param)
+        (counts,) = self._take_form(probs, logits, total_count)
+        self.total_count = counts.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -66,8 +60,7 @@ class Binomial(ProbsOrLogits):
             return F.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         log_factorial_n = F.lgamma(self.total_count + 1)
         log_factorial_k = F.lgamma(value + 1)
         log_factorial_rest = F.lgamma(self.total_count - value + 1)

@@ -25,6 +25,7 @@ class Categorical(ProbsOrLogits):
     has_enumerate_support = True
     _is_binary = False
     _event_dims_of_parameters = {"probs": 1, "logits": 1}
+    _taken_over = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         require_one(probs, logits)
@@ -39,10 +40,6 @@ class Categorical(ProbsOrLogits):
             self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
         self._num_events = self._param.size()[-1]
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._num_events = self._num_events
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Constraint:
@@ -68,8 +65,7 @@ class Categorical(ProbsOrLogits):
         return samples.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value = value.long().unsqueeze(-1)
         value, log_pmf = F.broadcast_tensors(value, self.logits)
         return log_pmf.gather(-1, value[..., :1]).squeeze(-1)

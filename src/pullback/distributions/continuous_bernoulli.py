@@ -11,10 +11,9 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
 from pullback.distributions.exp_family import ExponentialFamily
-from pullback.distributions.probs_or_logits import ProbsOrLogits, require_one
+from pullback.distributions.probs_or_logits import ProbsOrLogits
 from pullback.distributions.utils import broadcast_all, clamp_probs
 from pullback.nn.functional import binary_cross_entropy_with_logits
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["ContinuousBernoulli"]
@@ -31,6 +30,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _event_dims_of_parameters = {"probs": 0, "logits": 0}
+    _taken_over = ("_lims",)
 
     def __init__(
         self,
@@ -39,23 +39,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        require_one(probs, logits)
-        self._is_given_as_probs = probs is not None
+        self._take_form(probs, logits)
         if probs is not None:
-            (self.probs,) = broadcast_all(probs)
             # The unclamped value is what the user gave, hence what is checked.
             if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        given = probs if probs is not None else logits
         self._lims = lims
-        super().__init__(as_batch_shape(self._param, given), validate_args=validate_args)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._lims = self._lims
+        super().__init__(as_batch_shape(self._param, logits if probs is None else probs), validate_args=validate_args)
 
     def _outside_unstable_region(self) -> Tensor:
         return F.logical_or(F.le(self.probs, self._lims[0]), F.gt(self.probs, self._lims[1]))
@@ -104,14 +95,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self.icdf(F.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         cut = self._cut_probs()
         inside = (F.pow(cut, value) * F.pow(1.0 - cut, 1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
         unbounded = F.where(self._outside_unstable_region(), inside, value)

@@ -58,8 +58,7 @@ class Dirichlet(ExponentialFamily):
         return _Dirichlet.apply(self.concentration.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return (
             F.xlogy(self.concentration - 1.0, value).sum(-1)
             + F.lgamma(self.concentration.sum(-1))

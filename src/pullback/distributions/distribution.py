@@ -23,14 +23,17 @@ Shape = Any
 class Distribution:
     """A batch of independent distributions: samples have shape `sample_shape + batch_shape + event_shape`.
 
-    A subclass gives `arg_constraints`, `support` and, if expanding means expanding its parameters, the table
-    `_event_dims_of_parameters`: each parameter's name with the number of dimensions that belong to an event.
+    A subclass gives `arg_constraints`, `support` and, if it is expanded by expanding its parts, three tables: its
+    parameters, each with the number of dimensions that belong to an event, the distributions that it is made of, and
+    what is taken over as it is. Without a table of parameters of its own it must define `expand`.
     """
 
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args: bool = __debug__
     _event_dims_of_parameters: ClassVar[Mapping[str, int]] = {}
+    _nested: ClassVar[tuple[str, ...]] = ()
+    _taken_over: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -67,22 +70,26 @@ class Distribution:
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
         """Return the distribution with its batch expanded to `batch_shape`; parameters become views."""
-        table = self._event_dims_of_parameters
-        if not table:
-            raise NotImplementedError(f"{type(self).__name__} has no expand")
         owner = next(c for c in type(self).__mro__ if "_event_dims_of_parameters" in vars(c))
+        if owner is Distribution:
+            raise NotImplementedError(f"{type(self).__name__} has no expand")
         new = self._get_checked_instance(owner, _instance)
-        self._expand_parameters(new, Size(batch_shape))
+        self._expand_parts(new, Size(batch_shape))
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
         for name, event_dims in self._event_dims_of_parameters.items():
             if name in self.__dict__:
                 value = self.__dict__[name]
                 trailing = value.shape[value.ndim - event_dims :]
                 setattr(new, name, value.expand((*batch_shape, *trailing)))
+        for name in self._nested:
+            setattr(new, name, getattr(self, name).expand(batch_shape))
+        for owner in type(self).__mro__:
+            for name in vars(owner).get("_taken_over", ()):
+                setattr(new, name, getattr(self, name))
 
     @property
     def batch_shape(self) -> Size:
@@ -166,6 +173,10 @@ class Distribution:
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
+    def _check_sample(self, value: Any) -> None:
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value: Any) -> None:
         """Raise ValueError unless `value` could be a sample: its shape fits and it lies within the support."""
         if not isinstance(value, Tensor):
@@ -219,6 +230,11 @@ def as_batch_shape(parameter: Tensor, *values: Any) -> Size:
     from pullback.distributions.utils import is_number
 
     return Size() if all(is_number(v) for v in values) else parameter.size()
+
+
+def of_base(name: str, doc: str) -> Any:
+    """A property that is the base distribution's."""
+    return property(lambda self: getattr(self.base_dist, name), doc=doc)
 
 
 def zeros_of(like: Tensor, shape: Any) -> Tensor:

@@ -11,7 +11,6 @@ from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution, as_batch_shape
 from pullback.distributions.gamma import Gamma
 from pullback.distributions.utils import broadcast_all
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["FisherSnedecor"]
@@ -24,17 +23,13 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
     _event_dims_of_parameters = {"df1": 0, "df2": 0}
+    _nested = ("_gamma1", "_gamma2")
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
         super().__init__(as_batch_shape(self.df1, df1, df2), validate_args=validate_args)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._gamma1 = self._gamma1.expand(batch_shape)
-        new._gamma2 = self._gamma2.expand(batch_shape)
 
     @property
     def mean(self) -> Tensor:
@@ -64,8 +59,7 @@ class FisherSnedecor(Distribution):
         return ratio
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         half1, half2 = self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
         log_beta = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()

@@ -53,8 +53,7 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         value = creation.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return (
             F.xlogy(self.concentration, self.rate)
             + F.xlogy(self.concentration - 1, value)
@@ -74,6 +73,5 @@ class Gamma(ExponentialFamily):
         return F.lgamma(x + 1) + (x + 1) * F.log(-y.reciprocal())
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return F.igamma(self.concentration, self.rate * value)

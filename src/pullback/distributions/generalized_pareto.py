@@ -45,8 +45,7 @@ class GeneralizedPareto(Distribution):
         return self.icdf(F.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         z = self._z(value)
         is_zero, concentration = self._is_exponential()
         y = 1 / concentration + creation.ones_like(z)
@@ -55,8 +54,7 @@ class GeneralizedPareto(Distribution):
 
     def log_survival_function(self, value: Any) -> Tensor:
         """The logarithm of the probability of more than `value`."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         z = self._z(value)
         is_zero, concentration = self._is_exponential()
         return F.where(is_zero, -z, -F.log1p(concentration * z) / concentration)

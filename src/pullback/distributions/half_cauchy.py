@@ -9,6 +9,7 @@ import pullback.functions as F
 from pullback import creation
 from pullback.distributions import constraints
 from pullback.distributions.cauchy import Cauchy
+from pullback.distributions.distribution import of_base
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import AbsTransform
 from pullback.tensor.tensor import Tensor
@@ -23,17 +24,11 @@ class HalfCauchy(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
     base_dist: Cauchy
+    _event_dims_of_parameters = {}
+    scale = of_base("scale", "The scale of the Cauchy variable.")
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale of the Cauchy variable."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:
@@ -48,14 +43,12 @@ class HalfCauchy(TransformedDistribution):
         return self.base_dist.variance
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value = creation.as_tensor(value, dtype=self.base_dist.scale.dtype, device=self.base_dist.scale.device)
         return F.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Any) -> Tensor:

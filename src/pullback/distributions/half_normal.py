@@ -8,6 +8,7 @@ from typing import Any
 import pullback.functions as F
 from pullback import creation
 from pullback.distributions import constraints
+from pullback.distributions.distribution import of_base
 from pullback.distributions.normal import Normal
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import AbsTransform
@@ -23,17 +24,11 @@ class HalfNormal(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
     base_dist: Normal
+    _event_dims_of_parameters = {}
+    scale = of_base("scale", "The standard deviation of the normal variable.")
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfNormal, _instance))
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the normal variable."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:
@@ -48,13 +43,11 @@ class HalfNormal(TransformedDistribution):
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return F.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Any) -> Tensor:

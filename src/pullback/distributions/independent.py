@@ -24,6 +24,8 @@ class Independent(Distribution):
     """
 
     arg_constraints: Any = {}
+    _event_dims_of_parameters = {}
+    _taken_over = ("reinterpreted_batch_ndims",)
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -40,14 +42,9 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Independent, _instance)
-        whole = (*batch_shape, *self.event_shape[: self.reinterpreted_batch_ndims])
-        new.base_dist = self.base_dist.expand(Size(whole))
-        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_parts(new, batch_shape)
+        new.base_dist = self.base_dist.expand((*batch_shape, *self.event_shape[: self.reinterpreted_batch_ndims]))
 
     @property
     def has_rsample(self) -> bool:

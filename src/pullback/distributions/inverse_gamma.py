@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.functions as F
 from pullback.distributions import constraints
+from pullback.distributions.distribution import of_base
 from pullback.distributions.gamma import Gamma
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import PowerTransform
@@ -21,24 +22,14 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Gamma
+    _event_dims_of_parameters = {}
+    concentration = of_base("concentration", "The concentration of the gamma variable.")
+    rate = of_base("rate", "The rate of the gamma variable.")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         minus_one = -base.rate.new_ones(())
         super().__init__(base, PowerTransform(minus_one), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(InverseGamma, _instance))
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentration of the gamma variable."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate of the gamma variable."""
-        return self.base_dist.rate
 
     @property
     def mean(self) -> Tensor:

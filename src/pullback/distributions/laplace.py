@@ -48,13 +48,11 @@ class Laplace(Distribution):
         return self.loc - self.scale * u.sign() * F.log1p(-u.abs())
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return -F.log(2 * self.scale) - F.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         centred = value - self.loc
         return 0.5 - 0.5 * centred.sign() * F.expm1(-centred.abs() / self.scale)
 

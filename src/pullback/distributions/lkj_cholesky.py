@@ -28,6 +28,7 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
     _event_dims_of_parameters = {"concentration": 0}
+    _taken_over = ("dim",)
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
@@ -40,9 +41,8 @@ class LKJCholesky(Distribution):
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args=validate_args)
 
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new.dim = self.dim
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_parts(new, batch_shape)
         new._beta = self._beta.expand((*batch_shape, self.dim))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -55,8 +55,7 @@ class LKJCholesky(Distribution):
         return w + F.diag_embed(diagonal)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = creation.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.distributions import constraints
+from pullback.distributions.distribution import of_base
 from pullback.distributions.normal import Normal
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import ExpTransform
@@ -20,22 +21,12 @@ class LogNormal(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Normal
+    _event_dims_of_parameters = {}
+    loc = of_base("loc", "The mean of the logarithm.")
+    scale = of_base("scale", "The standard deviation of the logarithm.")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(LogNormal, _instance))
-
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:

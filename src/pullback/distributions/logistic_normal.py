@@ -20,15 +20,13 @@ class LogisticNormal(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
     base_dist: Any
+    _event_dims_of_parameters = {}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         if not base.batch_shape:
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(LogisticNormal, _instance))
 
     @property
     def loc(self) -> Tensor:

@@ -12,7 +12,6 @@ from pullback.distributions.distribution import Distribution
 from pullback.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
 from pullback.distributions.utils import _standard_normal, lazy_property
 from pullback.functions.grids import broadcast_shapes
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -51,6 +50,7 @@ class LowRankMultivariateNormal(Distribution):
     _event_dims_of_parameters = {
         "loc": 1, "cov_factor": 2, "cov_diag": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2,
     }  # fmt: skip
+    _taken_over = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -70,12 +70,6 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
-        new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
-        new._capacitance_tril = self._capacitance_tril
 
     @property
     def mean(self) -> Tensor:
@@ -130,8 +124,7 @@ class LowRankMultivariateNormal(Distribution):
         )
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = _batch_lowrank_mahalanobis(
             self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, value - self.loc, self._capacitance_tril
         )

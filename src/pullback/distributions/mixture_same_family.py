@@ -21,6 +21,9 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
     has_rsample = False
+    _event_dims_of_parameters = {}
+    _nested = ("_mixture_distribution",)
+    _taken_over = ("_num_component", "_event_ndims")
 
     def __init__(
         self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
@@ -54,16 +57,9 @@ class MixtureSameFamily(Distribution):
                 f"`component_distribution.batch_shape[-1]` ({component_count})"
             )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        batch_shape = Size(batch_shape)
-        new = self._get_checked_instance(MixtureSameFamily, _instance)
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_parts(new, batch_shape)
         new._component_distribution = self._component_distribution.expand((*batch_shape, self._num_component))
-        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
-        new._num_component = self._num_component
-        new._event_ndims = self._event_ndims
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @constraints.dependent_property
     def support(self) -> Constraint:

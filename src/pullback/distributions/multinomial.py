@@ -25,6 +25,9 @@ class Multinomial(Distribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
+    _event_dims_of_parameters = {}
+    _nested = ("_categorical",)
+    _taken_over = ("total_count",)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -36,15 +39,9 @@ class Multinomial(Distribution):
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Multinomial, _instance)
-        batch_shape = Size(batch_shape)
-        new.total_count = self.total_count
-        new._categorical = self._categorical.expand(batch_shape)
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_parts(new, batch_shape)
         new._binomial = self._binomial.expand((*batch_shape, *self.event_shape))
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)
@@ -92,8 +89,7 @@ class Multinomial(Distribution):
         return once + (F.exp(self._binomial.log_prob(support)) * weights).sum([0, -1])
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.clone()
         log_factorial_n = F.lgamma(value.sum(-1) + 1)

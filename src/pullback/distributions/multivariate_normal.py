@@ -11,7 +11,6 @@ from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution
 from pullback.distributions.utils import _standard_normal, lazy_property
 from pullback.functions.grids import broadcast_shapes
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["MultivariateNormal"]
@@ -65,6 +64,7 @@ class MultivariateNormal(Distribution):
     support = constraints.real_vector
     has_rsample = True
     _event_dims_of_parameters = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}
+    _taken_over = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -95,10 +95,6 @@ class MultivariateNormal(Distribution):
             self._unbroadcasted_scale_tril = F.linalg_cholesky(matrix)
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
 
     def _expanded_matrix(self, matrix: Tensor) -> Tensor:
         return matrix.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
@@ -140,8 +136,7 @@ class MultivariateNormal(Distribution):
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 

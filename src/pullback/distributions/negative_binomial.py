@@ -8,8 +8,8 @@ import pullback.functions as F
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.gamma import Gamma
-from pullback.distributions.probs_or_logits import ProbsOrLogits, require_one
-from pullback.distributions.utils import broadcast_all, lazy_property
+from pullback.distributions.probs_or_logits import ProbsOrLogits
+from pullback.distributions.utils import lazy_property
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["NegativeBinomial"]
@@ -29,13 +29,8 @@ class NegativeBinomial(ProbsOrLogits):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        require_one(probs, logits)
-        self._is_given_as_probs = probs is not None
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-        self.total_count = self.total_count.type_as(self._param)
+        (counts,) = self._take_form(probs, logits, total_count)
+        self.total_count = counts.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
 
     @property
@@ -60,8 +55,7 @@ class NegativeBinomial(ProbsOrLogits):
             return F.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         unnormalized = self.total_count * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         count = self.total_count + value
         normalizer = -F.lgamma(count) + F.lgamma(1.0 + value) + F.lgamma(self.total_count)

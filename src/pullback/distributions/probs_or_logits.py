@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.distributions.distribution import Distribution
-from pullback.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from pullback.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
@@ -21,6 +21,15 @@ class ProbsOrLogits(Distribution):
 
     _is_binary = True
     _is_given_as_probs: bool
+    _taken_over = ("_is_given_as_probs",)
+
+    def _take_form(self, probs: Any, logits: Any, *others: Any) -> list[Tensor]:
+        """Keep the form that was given, broadcast with `others`, which are returned."""
+        require_one(probs, logits)
+        self._is_given_as_probs = probs is not None
+        *broadcast, form = broadcast_all(*others, logits if probs is None else probs)
+        setattr(self, "probs" if self._is_given_as_probs else "logits", form)
+        return broadcast
 
     @lazy_property
     def logits(self) -> Tensor:
@@ -44,7 +53,3 @@ class ProbsOrLogits(Distribution):
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._param.new(*args, **kwargs)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._is_given_as_probs = self._is_given_as_probs

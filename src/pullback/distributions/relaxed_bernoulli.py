@@ -6,12 +6,11 @@ from typing import Any
 
 import pullback.functions as F
 from pullback.distributions import constraints
-from pullback.distributions.distribution import as_batch_shape
-from pullback.distributions.probs_or_logits import ProbsOrLogits, require_one
+from pullback.distributions.distribution import as_batch_shape, of_base
+from pullback.distributions.probs_or_logits import ProbsOrLogits
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import SigmoidTransform
 from pullback.distributions.utils import broadcast_all, clamp_probs
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
@@ -24,23 +23,14 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
     support = constraints.real
     has_rsample = True
     _event_dims_of_parameters = {"probs": 0, "logits": 0}
+    _taken_over = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
-        require_one(probs, logits)
-        self._is_given_as_probs = probs is not None
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        given = probs if probs is not None else logits
-        super().__init__(as_batch_shape(self._param, given), validate_args=validate_args)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new.temperature = self.temperature
+        self._take_form(probs, logits)
+        super().__init__(as_batch_shape(self._param, logits if probs is None else probs), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -50,8 +40,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         return odds / self.temperature
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         difference = logits - value.mul(self.temperature)
         return self.temperature.log() + difference - 2 * difference.exp().log1p()
@@ -64,27 +53,13 @@ class RelaxedBernoulli(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
     base_dist: LogitRelaxedBernoulli
+    _event_dims_of_parameters = {}
+    temperature = of_base("temperature", "The temperature.")
+    logits = of_base("logits", "Log-odds.")
+    probs = of_base("probs", "Probabilities.")
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedBernoulli, _instance))
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs

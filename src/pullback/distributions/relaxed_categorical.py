@@ -8,7 +8,7 @@ import pullback.functions as F
 from pullback import creation
 from pullback.distributions import constraints
 from pullback.distributions.categorical import Categorical
-from pullback.distributions.distribution import Distribution
+from pullback.distributions.distribution import Distribution, of_base
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import ExpTransform
 from pullback.distributions.utils import broadcast_all, clamp_probs
@@ -24,6 +24,9 @@ class ExpRelaxedCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
     has_rsample = True
+    _event_dims_of_parameters = {}
+    _nested = ("_categorical",)
+    _taken_over = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -31,14 +34,6 @@ class ExpRelaxedCategorical(Distribution):
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(ExpRelaxedCategorical, _instance)
-        new.temperature = self.temperature
-        new._categorical = self._categorical.expand(Size(batch_shape))
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)
@@ -67,8 +62,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         count = self._categorical._num_events
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         log_scale = creation.full_like(self.temperature, float(count)).lgamma() - self.temperature.log().mul(
             -(count - 1)
@@ -85,27 +79,13 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical
+    _event_dims_of_parameters = {}
+    temperature = of_base("temperature", "The temperature.")
+    logits = of_base("logits", "Normalised log-probabilities.")
+    probs = of_base("probs", "Probabilities.")
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedOneHotCategorical, _instance))
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Normalised log-probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs

@@ -10,7 +10,6 @@ from pullback.distributions import constraints
 from pullback.distributions.chi2 import Chi2
 from pullback.distributions.distribution import Distribution, as_batch_shape
 from pullback.distributions.utils import _standard_normal, broadcast_all
-from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["StudentT"]
@@ -23,15 +22,12 @@ class StudentT(Distribution):
     support = constraints.real
     has_rsample = True
     _event_dims_of_parameters = {"df": 0, "loc": 0, "scale": 0}
+    _nested = ("_chi2",)
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(as_batch_shape(self.df, df), validate_args=validate_args)
-
-    def _expand_parameters(self, new: Any, batch_shape: Size) -> None:
-        super()._expand_parameters(new, batch_shape)
-        new._chi2 = self._chi2.expand(batch_shape)
 
     @property
     def mean(self) -> Tensor:
@@ -59,8 +55,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * standard
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         y = (value - self.loc) / self.scale
         normalizer = (
             self.scale.log()

@@ -25,6 +25,8 @@ class TransformedDistribution(Distribution):
     """
 
     arg_constraints: Any = {}
+    _event_dims_of_parameters = {}
+    _taken_over = ("transforms",)
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
@@ -62,14 +64,10 @@ class TransformedDistribution(Distribution):
         missing = needed - base_event_dim
         return Independent(base, missing) if missing > 0 else base
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(TransformedDistribution, _instance)
+    def _expand_parts(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_parts(new, batch_shape)
         shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new.transforms = self.transforms
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Constraint:
@@ -97,8 +95,7 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """Invert the transforms one by one, adding up their Jacobians' logarithms."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         event_dim = len(self.event_shape)
         result: Any = 0.0
         y = value

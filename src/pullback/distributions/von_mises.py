@@ -46,8 +46,7 @@ class VonMises(Distribution):
         super().__init__(self.loc.shape, Size(), validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         log_bessel = F.log(F.i0e(self.concentration)) + self.concentration
         return self.concentration * F.cos(value - self.loc) - math.log(2 * math.pi) - log_bessel
 

@@ -94,7 +94,7 @@ class Wishart(ExponentialFamily):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(Wishart, _instance)
-        self._expand_parameters(new, Size(batch_shape))
+        self._expand_parts(new, Size(batch_shape))
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._make_chi2()
@@ -173,8 +173,7 @@ class Wishart(ExponentialFamily):
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         nu, p = self.df, self._event_shape[-1]
         solved = F.cholesky_solve(value, self._unbroadcasted_scale_tril)
         return (
