@@ -16,6 +16,7 @@ from pullback.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
+    view_tracking,
 )
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.engine.engine import current_graph_task
@@ -85,7 +86,7 @@ def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
 
 def is_view_replay_enabled() -> bool:
     """Whether views of views are made anew operation by operation when their base is written to: they need not be."""
-    return _force_original_view_tracking.mode
+    return bool(view_tracking.is_forced)
 
 
 def __getattr__(name: str) -> Any:

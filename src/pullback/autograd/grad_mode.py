@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from types import SimpleNamespace
+from typing import Any, Self, TypeVar, cast
 
 from pullback.modes.function_modes import is_told, tell_modes
 from pullback.modes.grad_mode import (
@@ -229,56 +230,47 @@ class inference_mode(_ContextDecorator):
         return type(self)(self.mode)
 
 
-class set_multithreading_enabled(_ContextDecorator):
+view_tracking = SimpleNamespace(is_forced=False)
+
+
+class _SwitchAtOnce(_ContextDecorator):
+    """Sets an attribute of an object when it is made, and puts it back at the end of a block."""
+
+    _owner: Any = switches
+    _name: str
+
+    def __init__(self, mode: bool) -> None:
+        self._former = getattr(self._owner, self._name)
+        setattr(self._owner, self._name, mode)
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        setattr(self._owner, self._name, self._former)
+
+    def clone(self) -> Self:
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_SwitchAtOnce):
     """Whether backward may use threads of its own; CPU work never does."""
 
-    def __init__(self, mode: bool) -> None:
-        self._former = switches.multithreading
-        switches.multithreading = mode
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        switches.multithreading = self._former
-
-    def clone(self) -> set_multithreading_enabled:
-        return type(self)(self.mode)
+    _name = "multithreading"
 
 
-class enforce_grad_layout_policy(_ContextDecorator):
+class enforce_grad_layout_policy(_SwitchAtOnce):
     """Whether a leaf's `.grad` must have the leaf's memory order."""
 
-    def __init__(self, mode: bool) -> None:
-        self._former = switches.layout_policy
-        switches.layout_policy = mode
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        switches.layout_policy = self._former
-
-    def clone(self) -> enforce_grad_layout_policy:
-        return type(self)(self.mode)
+    _name = "layout_policy"
 
 
-class _force_original_view_tracking(_ContextDecorator):
+class _force_original_view_tracking(_SwitchAtOnce):
     """Ask for views to be made anew operation by operation. What views show does not depend on it here."""
 
-    mode = False
-
-    def __init__(self, mode: bool) -> None:
-        self._former = _force_original_view_tracking.mode
-        _force_original_view_tracking.mode = mode
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        _force_original_view_tracking.mode = self._former
+    _owner = view_tracking
+    _name = "is_forced"
 
 
 class _unsafe_preserve_version_counter(_ContextDecorator):

@@ -18,7 +18,6 @@ __all__ = [
     "NodeDef",
     "PyTree",
     "is_namedtuple_instance",
-    "node_type",
     "register_dataclass",
     "register_pytree_node",
 ]

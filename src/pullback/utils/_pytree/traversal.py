@@ -12,7 +12,7 @@ from pullback.utils._pytree.treespec import TreeSpec, treespec_leaf
 
 __all__ = [
     "arg_tree_leaves",
-    "broadcast_to_and_flatten",
+    "map_only",
     "tree_all",
     "tree_all_only",
     "tree_any",
