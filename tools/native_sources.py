@@ -29,12 +29,12 @@ SHARED = {
 """The extension types that several modules know, and the module of each."""
 
 GENERATED = (
-    "activation", "arithmetic", "clamping", "embeddings", "exponential", "indexing", "joining", "matrix_products",
-    "normalization", "reductions", "shape", "softmaxes", "trigonometric",
+    "activation", "arithmetic", "clamping", "embeddings", "exponential", "indexing", "joining", "linear_interpolation",
+    "matrix_products", "normalization", "reductions", "selection", "shape", "signs", "softmaxes", "trigonometric",
 )  # fmt: skip
 FUNCTIONS = (
-    "arithmetic", "clamping", "indexing", "joining", "many_tensors", "matrix_products", "older_forms", "operators",
-    "reductions", "scattering", "shape",
+    "arithmetic", "clamping", "indexing", "joining", "many_tensors", "matrix_products", "deprecated_signatures", "operators",
+    "reductions", "scattering", "selection", "shape",
 )  # fmt: skip
 MODULES = (
     "pullback.modes.switches",

@@ -10,7 +10,7 @@ import pytest
 
 from pullback.backend import random
 from pullback.backend.random import Generator
-from pullback.backend.random.counts import BinomialSampler, PoissonSampler
+from pullback.backend.random.poisson_binomial import BinomialSampler, PoissonSampler
 from pullback.backend.random.read_ahead import ReadAhead
 from pullback.typing import Array, DType
 from tests.backend.rejection_one_by_one import OneByOne

@@ -70,7 +70,7 @@ SAMPLES = [
     _inner("copy_to", (normal(2, 3),), complex=True),
     _inner("to_device", (normal(2, 3),), pullback.device("cpu"), pullback.device("cpu"), complex=True),
     _inner("pad_to", (normal(2, 3),), (4, 3), complex=True),
-    _inner("tied", (normal(2, 3), normal(2, 3))),
+    _inner("add_dependency", (normal(2, 3), normal(2, 3))),
     _inner("nextafter", (normal(2, 3), normal(2, 3))),
     _inner("reversed_cumsum", (normal(2, 3),), 1, complex=True),
     _inner("permute_rows", (normal(3, 2),), _whole(np.array([2, 3, 3], np.int32)), False, complex=True),

@@ -16,7 +16,9 @@ from pullback.kernels.overwriting import overwriting, write_value
 pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
 
 FAMILIES = (
-    "activation", "arithmetic", "clamping", "complex_numbers", "exponential", "rounding", "special", "trigonometric",
+    "activation", "arithmetic", "clamping", "complex_numbers", "exponential", "linear_interpolation", "rounding", "signs",
+    "special",
+    "trigonometric",
 )  # fmt: skip
 FORMS = [
     (family, name.removesuffix("_overwriting"))

@@ -39,11 +39,3 @@ def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = Non
     refuse_complex_bounds(input)
     if min is not None and max is not None:
         refuse_kinds(input, "b", "clamp_cpu")
-
-
-def lerp(input: Array, end: Array, weight: Array) -> None:
-    refuse_kinds(input, "biu", "lerp_kernel_tensor")
-
-
-def lerp_scalar(input: Array, end: Array, weight: Scalar) -> None:
-    refuse_kinds(input, "biu", "lerp_kernel_scalar")

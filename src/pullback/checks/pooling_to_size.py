@@ -28,3 +28,7 @@ def max_unpool2d(input: Array, indices: Array, output_size: Shape) -> None:
 
 def max_unpool3d(input: Array, indices: Array, output_size: Shape) -> None:
     refuse_kinds(input, "biuc", "max_unpool3d")
+
+
+def adaptive_avg_pool3d(input: Array, output_size: Shape) -> None:
+    refuse_kinds(input, "biuc", "adaptive_avg_pool3d_cpu")

@@ -32,7 +32,3 @@ def round(input: Array) -> None:
 
 def frac(input: Array) -> None:
     refuse_kinds(input, "biuc", "frac_cpu")
-
-
-def copysign(input: Array, other: Array) -> None:
-    refuse_kinds(input, "c", "copysign_cpu")

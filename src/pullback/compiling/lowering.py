@@ -35,8 +35,9 @@ from pullback.facts import fact_of
 from pullback.native import extension
 
 _ELEMENT_FAMILIES = frozenset(
-    ("arithmetic", "activation", "activation_gradients", "exponential", "trigonometric", "clamping", "special",
-     "special_gamma", "rounding", "complex_numbers", "masking", "comparison", "bitwise", "losses")
+    ("arithmetic", "activation", "activation_gradients", "exponential", "trigonometric", "clamping", "selection",
+     "linear_interpolation", "special", "special_gamma", "rounding", "signs", "complex_numbers", "masking",
+     "comparison", "bitwise", "losses")
 )  # fmt: skip
 """Files of kernels/ whose text is followed; a kernel in them that is not elementwise has words no expression has."""
 _LARGEST_VIEW = 2**31

@@ -129,14 +129,14 @@ def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
 )
 def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(
-        input=F.tied_to(F.where(input > 0, grad, weight * grad), input),
+        input=F.depending_on(F.where(input > 0, grad, weight * grad), input),
         weight=F.drop_where(input > 0, input * grad),
     )
 
 
 @elementwise(in_place=True, public="rrelu", loops=False)
 def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(grad * noise, input))
+    return wrt(input=F.depending_on(grad * noise, input))
 
 
 @elementwise(in_place=True, backward="threshold_backward(grad, input, threshold)", functional=True)

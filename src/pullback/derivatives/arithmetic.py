@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, linear, non_differentiable, not_implemented, wrt
+from pullback.rules import (
+    F,
+    Pullback,
+    Scalar,
+    Tensor,
+    elementwise,
+    linear,
+    non_differentiable,
+    not_implemented,
+    wrt,
+)
 
 
 @elementwise(in_place=True, number_first=True, foreach=True, in_place_overload="add_.Tensor", loops_on_integers=True)

@@ -2,28 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, general, tangent, wrt
-
-
-@elementwise(
-    backward="wrt(other=where_back(grad, condition, False), input=where_back(grad, condition, True))",
-    out_dtype="Expected out type to be {0} but got {1}",
-    fresh=True,
-    exact=True,
-    loops_on_integers=True,
-)
-def where(grad: Tensor, condition: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=F.where(condition, grad, 0), other=F.where(condition, 0, grad))
-
-
-@general(out=False, structure="leading", same_values=True)
-def tied(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=grad, other=F.to_dtype(F.zeros_in_shape(grad, other.shape), other.dtype))
-
-
-@tangent
-def tied_tangent(input_tangent: Tensor) -> Tensor:
-    return input_tangent
+from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, wrt
 
 
 @elementwise(
@@ -102,20 +81,6 @@ def clamp_max(grad: Tensor, input: Tensor, max: Scalar) -> Pullback:
 @elementwise(in_place=True, node="ClampMaxBackward1", public="clamp_max")
 def clamp_max_tensor(grad: Tensor, input: Tensor, max: Tensor) -> Pullback:
     return wrt(input=F.keep_where(input <= max, grad), max=F.keep_where(input > max, grad))
-
-
-@elementwise(in_place=True, node="LerpBackward1", foreach=True)
-def lerp(grad: Tensor, input: Tensor, end: Tensor, weight: Tensor) -> Pullback:
-    return wrt(
-        input=grad * F.conj(1 - weight),
-        end=grad * F.conj(weight),
-        weight=grad * F.conj(end - input),
-    )
-
-
-@elementwise(in_place=True, node="LerpBackward0", public="lerp")
-def lerp_scalar(grad: Tensor, input: Tensor, end: Tensor, weight: Scalar) -> Pullback:
-    return wrt(input=grad * F.conj_number(1 - weight), end=grad * F.conj_number(weight))
 
 
 @elementwise(

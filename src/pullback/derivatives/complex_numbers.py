@@ -5,24 +5,9 @@ from __future__ import annotations
 from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
 
 
-@elementwise(in_place=True, out_dtype="found", exact=True, foreach=True, ufunc="absolute", found="torch and method")
-def abs(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.sgn(input))
-
-
 @elementwise(promote="float", found="torch and method")
 def angle(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.angle_grad(grad, input))
-
-
-@elementwise(in_place=True, out_dtype="found", found="torch and method", found_in_place="method")
-def sgn(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=F.sgn_grad(grad, input, result))
-
-
-@tangent
-def sgn_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> Tensor:
-    return F.sgn_grad(input_tangent, input, result)
 
 
 @elementwise(in_place=True, out_dtype="found")

@@ -18,7 +18,7 @@ def convolution(
     return wrt(
         input=F.convolution_back(grad, weight, input.shape, stride, padding, dilation, transposed, groups),
         weight=F.convolution_weight_back(grad, input, weight.shape, stride, padding, dilation, transposed, groups),
-        bias=F.tied_to(F.tied_to(F.sum_over_channels(grad), input), weight),
+        bias=F.depending_on(F.depending_on(F.sum_over_channels(grad), input), weight),
     )
 
 

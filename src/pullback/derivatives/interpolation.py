@@ -20,22 +20,6 @@ def resample_back(grad: Tensor, input: Tensor, sizes: Shape, method: str, align_
 
 
 @linear(
-    node="AdaptiveAvgPool2DBackward0",
-    out=False,
-    structure="leading",
-    aten="_adaptive_avg_pool2d(input, output_size)",
-    backward="_adaptive_avg_pool2d_backward(grad, input)",
-)
-def adaptive_avg_pool2d(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-2:], "area", False, None), input))
-
-
-@linear(node="AdaptiveAvgPool3DBackward0", out=False, structure="leading", autocast="float32")
-def adaptive_avg_pool3d(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.resample_back(grad, input.shape[-3:], "area", False, None), input))
-
-
-@linear(
     aten="upsample_nearest1d.default(input, output_size, scales and float(scales[0]))",
     node="UpsampleNearest1DBackward0",
     out=False,

@@ -121,14 +121,14 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
 def nll_loss(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:
-    return wrt(input=F.tied_to(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
+    return wrt(input=F.depending_on(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
 
 
 @linear(node="NllLoss2DBackward0", autocast="float32")
 def nll_loss2d(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:
-    return wrt(input=F.tied_to(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
+    return wrt(input=F.depending_on(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
 
 
 @linear(out=False, fresh=True)

@@ -45,7 +45,7 @@ def batch_norm_evaluation(
     return wrt(
         input=F.batch_norm_evaluation_back(grad, weight, running_var, eps),
         weight=F.batch_norm_evaluation_weight_back(grad, input, weight.dtype, running_mean, running_var, eps),
-        bias=F.tied_to(F.sum_over_channels(grad), input),
+        bias=F.depending_on(F.sum_over_channels(grad), input),
     )
 
 

@@ -23,7 +23,7 @@ def constant_pad_nd_tangent(input_tangent: Tensor, pad: Shape) -> Tensor:
     autocast="float32",
 )
 def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
+    return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
 @linear(
@@ -34,7 +34,7 @@ def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     autocast="float32",
 )
 def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
+    return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
 @linear(
@@ -45,7 +45,7 @@ def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     autocast="float32",
 )
 def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
+    return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
 @linear(
@@ -56,7 +56,7 @@ def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     autocast="float32",
 )
 def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
+    return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
 @linear(
@@ -66,7 +66,7 @@ def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     backward="reflection_pad3d_backward(grad, input, padding)",
 )
 def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
+    return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
 
 
 @linear(
@@ -77,7 +77,7 @@ def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     autocast="float32",
 )
 def replication_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
-    return wrt(input=F.tied_to(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
+    return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
 
 
 @linear(out=False, structure="leading")

@@ -14,7 +14,7 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent,
     backward="max_pool2d_with_indices_backward(grad, input, kernel_size, stride, padding, dilation, ceil_mode, indices)",
 )
 def max_pool2d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
+    return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
 
 @tangent
@@ -32,7 +32,7 @@ def max_pool2d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
     autocast="float32",
 )
 def max_pool3d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
+    return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
 
 @tangent
@@ -65,7 +65,7 @@ def avg_pool2d(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Pullback:  # fmt: skip
     return wrt(
-        input=F.tied_to(
+        input=F.depending_on(
             F.avg_pool_back(
                 grad, input.shape[-2:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
             ),
@@ -88,7 +88,7 @@ def avg_pool3d(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Pullback:  # fmt: skip
     return wrt(
-        input=F.tied_to(
+        input=F.depending_on(
             F.avg_pool_back(
                 grad, input.shape[-3:], kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
             ),

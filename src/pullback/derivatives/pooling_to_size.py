@@ -15,7 +15,7 @@ ON_FIRST_USE = True  # see Note [Families on first use]
     structure="leading",
 )
 def adaptive_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
+    return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
 
 @tangent
@@ -32,7 +32,7 @@ def adaptive_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     autocast="float32",
 )
 def adaptive_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
+    return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
 
 @tangent
@@ -50,7 +50,7 @@ def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     autocast="float32",
 )
 def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-2:]), input))
+    return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-2:]), input))
 
 
 @tangent
@@ -68,7 +68,7 @@ def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     autocast="float32",
 )
 def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
-    return wrt(input=F.tied_to(F.put_in_planes(grad, indices, input.shape[-3:]), input))
+    return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-3:]), input))
 
 
 @tangent
@@ -84,3 +84,19 @@ def max_unpool2d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
 @linear(node="MaxUnpool3DBackward0", out=False, structure="leading", autocast="float32")
 def max_unpool3d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
     return wrt(input=F.take_from_planes(grad, indices, 3))
+
+
+@linear(
+    node="AdaptiveAvgPool2DBackward0",
+    out=False,
+    structure="leading",
+    aten="_adaptive_avg_pool2d(input, output_size)",
+    backward="_adaptive_avg_pool2d_backward(grad, input)",
+)
+def adaptive_avg_pool2d(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.depending_on(F.resample_back(grad, input.shape[-2:], "area", False, None), input))
+
+
+@linear(node="AdaptiveAvgPool3DBackward0", out=False, structure="leading", autocast="float32")
+def adaptive_avg_pool3d(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.depending_on(F.resample_back(grad, input.shape[-3:], "area", False, None), input))

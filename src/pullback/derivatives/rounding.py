@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable, not_implemented, tangent, wrt
+from pullback.rules import F, Pullback, Tensor, elementwise, tangent, wrt
 
 
 @elementwise(
@@ -41,32 +41,6 @@ def frac(grad: Tensor) -> Pullback:
     return wrt(input=grad)
 
 
-@elementwise(
-    in_place=True,
-    backward="wrt(input=zeros_like(grad))",
-    out_dtype="found",
-    foreach=True,
-    found="torch and method",
-    found_in_place="method",
-)
-def sign(grad: Tensor) -> Pullback:
-    return wrt(input=F.zeros_of(grad))
-
-
-@non_differentiable(structure="elementwise", out_dtype="not_bool", found="torch and method")
-def signbit(input: Tensor) -> None: ...
-
-
-@elementwise(in_place=True, promote="float")
-def copysign(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=F.copysign_grad(grad, input, result), other=F.zeros_in_shape_of(grad))
-
-
-@elementwise(promote="float", node="CopysignBackward1", public="copysign")
-def copysign_scalar(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=F.copysign_grad(grad, input, result))
-
-
 @elementwise(in_place=True, found="torch and method")
 def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=F.drop_where(input == other, grad), other=F.zeros_of(grad))
@@ -91,12 +65,3 @@ def frexp_tangent(input_tangent: Tensor, *, exponent: Tensor) -> Tensor:
 @elementwise(in_place=True, promote="float", found="torch and method", found_in_place="torch and method")
 def ldexp(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.exp2(other)), other=grad * F.conj(result * 0.6931471805599453))
-
-
-@elementwise(in_place=True, out_dtype="heaviside is not yet implemented for tensors with different dtypes: {0} and {1}")
-def heaviside(grad: Tensor, input: Tensor, values: Tensor) -> Pullback:
-    return wrt(input=not_implemented("aten::heaviside"), values=not_implemented("aten::heaviside"))
-
-
-@non_differentiable(structure="elementwise", fresh=True, exact=True)
-def zeros_of(input: Tensor) -> None: ...

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.rules import Dim, DType, F, Pullback, Shape, Tensor, linear, non_differentiable, wrt
+from pullback.rules import (
+    Dim,
+    DType,
+    F,
+    Pullback,
+    Shape,
+    Tensor,
+    linear,
+    non_differentiable,
+    wrt,
+)
 
 
 @linear(structure="elementwise", complex32=True, bare=True, same_values=True, moves=True)
@@ -151,3 +161,7 @@ def view_as_real(grad: Tensor, input: Tensor) -> Pullback:
 @linear(view="replay", autocast="float32", complex32=True, found="torch")
 def view_as_complex(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.pairs_from_complex(grad))
+
+
+@non_differentiable(structure="elementwise", fresh=True, exact=True)
+def zeros_of(input: Tensor) -> None: ...

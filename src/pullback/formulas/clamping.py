@@ -6,29 +6,6 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.facts import declare
-from pullback.graph.renamed_node import renamed
-from pullback.tensor.tensor import Tensor
-
-
-@declare(exact=True, same_values=True)
-def tied_to(input: Any, other: Any, name: str = "") -> Any:
-    """`input`, which in the graph depends on `other` too, with the gradient zero; `name` is that of the node."""
-    result = F.tied(input, other)
-    if name and type(result) is Tensor and result._edge is not None and result._edge[0].name() == "TiedBackward0":
-        result._edge = (renamed(result._edge[0], name), 0)
-    return result
-
-
-@declare(fresh=True, exact=True)
-def drop_where(condition: Any, grad: Any) -> Any:
-    """Zero where `condition` is true, `grad` elsewhere."""
-    return F.where(condition, 0, grad)
-
-
-@declare(fresh=True, exact=True)
-def keep_where(condition: Any, grad: Any) -> Any:
-    """`grad` where `condition` is true, zero elsewhere."""
-    return F.where(condition, grad, 0)
 
 
 @declare(fresh=True)

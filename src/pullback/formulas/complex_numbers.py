@@ -15,15 +15,6 @@ def angle_grad(grad: Any, input: Any) -> Any:
     return F.where(magnitude == 0, 0, grad * (input * 1j) / (magnitude * magnitude))
 
 
-def sgn_grad(grad: Any, input: Any, result: Any) -> Any:
-    """The gradient of sgn: what is tangential to the unit circle, over the magnitude."""
-    if not is_complex_value(input):
-        return F.zeros_of(grad)
-    magnitude = F.abs(input)
-    radial = F.real_part(grad * F.conj(result)) * result
-    return F.where(magnitude == 0, 0, (grad - radial) / magnitude)
-
-
 def sgn_of_angle(angle: Any) -> Any:
     """The number on the unit circle at an angle."""
     return F.complex(F.cos(angle), F.sin(angle))

@@ -37,3 +37,8 @@ def logarithm(value: Scalar, in_plane: bool) -> Scalar:
     if in_plane or isinstance(value, complex):
         return cmath.log(value)
     return math.log(value) if value > 0 else math.nan
+
+
+def exp2_of(exponent: Any, like: Any) -> Any:
+    """2 to an integer power, in the dtype of `like`."""
+    return F.exp2(F.to_dtype(exponent, like.dtype))

@@ -32,7 +32,7 @@ def take_back(grad: Any, shape: Shape, index: Any) -> Any:
 @declare(fresh=True)
 def masked_select_back(grad: Any, shape: Shape, mask: Any) -> Any:
     """The gradient of `masked_select`."""
-    from pullback.kernels.positions import broadcast_shape
+    from pullback.kernels.index_arrays import broadcast_shape
 
     wide = F.zeros_in_shape(grad, broadcast_shape(shape, mask.shape))
     return F.sum_to(F.masked_scatter(wide, mask, grad), shape)

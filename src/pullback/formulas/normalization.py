@@ -18,7 +18,7 @@ def layer_norm_back(
     normalized, scale = F.normalized_over(input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, weight)
     to_weight = None if weight is None else F.sum_to(F.mul(grad, normalized), normalized_shape)
-    to_bias = F.tied_to(F.sum_to(grad, normalized_shape), input, "NativeLayerNormBackwardBackward0")
+    to_bias = F.depending_on(F.sum_to(grad, normalized_shape), input, "NativeLayerNormBackwardBackward0")
     return F.normalization_back(scaled, normalized, scale, dims), to_weight, to_bias
 
 
@@ -47,7 +47,7 @@ def batch_norm_training_back(grad: Any, input: Any, mean: Any, rstd: Any, weight
     normalized, scale = F.normalized_over(input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, F.as_channels(weight, grad.ndim))
     to_weight = F.sum_over_channels(F.mul(grad, normalized))
-    to_bias = F.tied_to(F.sum_over_channels(grad), input, "NativeBatchNormBackwardBackward0")
+    to_bias = F.depending_on(F.sum_over_channels(grad), input, "NativeBatchNormBackwardBackward0")
     return F.normalization_back(scaled, normalized, scale, dims), to_weight, to_bias
 
 

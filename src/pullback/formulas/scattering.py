@@ -9,7 +9,7 @@ import pullback.generated as F
 from pullback import kernels
 from pullback.backend.array_module import contiguous_strides
 from pullback.graph.basic_nodes import DelayedError
-from pullback.kernels.positions import strided_positions
+from pullback.kernels.index_arrays import strided_positions
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.typing import Scalar, Shape
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pullback.functions.complex_numbers as _complex_numbers
+import pullback.functions.signs as _signs
 import pullback.generated as G
 from pullback.facts import declare
 
@@ -29,7 +29,7 @@ arctan2_ = G.atan2_
 arctanh = G.atanh
 arctanh_ = G.atanh_
 absolute = G.abs
-absolute_ = declare(found="method")(_complex_numbers.abs_)
+absolute_ = declare(found="method")(_signs.abs_)
 fix = G.trunc
 fix_ = G.trunc_
 greater = G.gt

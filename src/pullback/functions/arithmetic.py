@@ -9,11 +9,15 @@ from pullback.backend.array_module import is_array
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.graph.in_place import in_place
+from pullback.graph.overwriting import overwrite
+from pullback.kernels.linear_interpolation import lerp_scalar
+from pullback.kernels.overwriting import overwriting
 from pullback.tensor.arguments import number_beside
 from pullback.tensor.tensor import Tensor, TensorBase
 
 reflected_add = declare(found="")(G.add)
 reflected_mul = declare(found="")(G.mul)
+_lerp = overwriting(lerp_scalar)
 
 
 def reflected_sub(input: Tensor, other: Any) -> Any:
@@ -113,3 +117,26 @@ def positive(input: Tensor) -> Any:
     if input._array.dtype == bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
+
+
+@declare(found="torch and method")
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
+    """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor.
+
+    `input`, `end` and `weight` broadcast. y = input + weight * (end - input).
+    """
+    for name, value in (("end", end), ("weight", weight)):
+        if not isinstance(value, Tensor) or value.dtype is input.dtype:
+            continue
+        if name == "end" or value._array.ndim:
+            wanted, found = (d.alias or d.name for d in (input.dtype, value.dtype))
+            raise RuntimeError(f"expected dtype {wanted} for `{name}` but got dtype {found}")
+    return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
+
+
+@declare(bare=True, found="method")
+def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
+    """In-place version of lerp."""
+    if type(weight) is float and overwrite(_lerp, input, end, weight):
+        return input
+    return in_place(lerp, input, end, weight)

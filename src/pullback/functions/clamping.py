@@ -14,14 +14,10 @@ from pullback.graph.in_place import in_place
 from pullback.graph.overwriting import overwrite
 from pullback.kernels import clamping as kernels
 from pullback.kernels.overwriting import overwriting
-from pullback.modes.interception import interceptable
-from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_number_argument
-from pullback.tensor.foreign_arguments import any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
 _clamp, _raise, _lower = overwriting(kernels.clamp), overwriting(kernels.clamp_min), overwriting(kernels.clamp_max)
-_lerp = overwriting(kernels.lerp_scalar)
 
 
 @declare(found="torch and method")
@@ -96,69 +92,6 @@ def clamp_max_(input: Tensor, max: Any) -> Any:
 
 clip = clamp
 clip_ = clamp_
-
-
-@declare(found="torch and method")
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """Elements of `input` where `condition` is true, of `other` elsewhere; the true positions if only it is given.
-
-    `condition` (bool), `input` and `other` broadcast to the shape of the result. y = input if condition else other,
-    element by element. `where(condition)` alone gives a tensor of indices for each dimension, as
-    `nonzero(as_tuple=True)`.
-    """
-    if input is None and other is None:
-        return _positions(condition)
-    if input is None or other is None:
-        raise no_signature_fits("where", ["Tensor", type(other if input is None else input).__name__])
-    _advise_of_bytes(condition)
-    return G.where(condition, input, other, out=out)
-
-
-def _advise_of_bytes(condition: Any) -> None:
-    if isinstance(condition, TensorBase) and condition._array.dtype.char == "B":
-        warn_once(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version "
-            "of PyTorch: use a condition of dtype bool."
-        )
-
-
-@declare(bare=True)
-def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
-    """Elements of this tensor where `condition` is true, of `other` elsewhere."""
-    if (type(condition) is not Tensor or type(other) is not Tensor) and any_foreign((condition, other)):
-        return ask_foreign(method_where, (input, condition, other))
-    _advise_of_bytes(condition)
-    return G.where(condition, input, other)
-
-
-@declare(found="torch and method")
-def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
-    """Interpolate linearly from `input` to `end`; `weight` is a number or a tensor.
-
-    `input`, `end` and `weight` broadcast. y = input + weight * (end - input).
-    """
-    for name, value in (("end", end), ("weight", weight)):
-        if not isinstance(value, Tensor) or value.dtype is input.dtype:
-            continue
-        if name == "end" or value._array.ndim:
-            wanted, found = (d.alias or d.name for d in (input.dtype, value.dtype))
-            raise RuntimeError(f"expected dtype {wanted} for `{name}` but got dtype {found}")
-    return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
-
-
-@declare(bare=True, found="method")
-def lerp_(input: Tensor, end: Tensor, weight: Any) -> Any:
-    """In-place version of lerp."""
-    if type(weight) is float and overwrite(_lerp, input, end, weight):
-        return input
-    return in_place(lerp, input, end, weight)
-
-
-@interceptable
-def _positions(condition: Tensor) -> Any:
-    import pullback.functions as F
-
-    return F.nonzero(condition, as_tuple=True)
 
 
 def _promoted(input: Any, *bounds: Any) -> Any:

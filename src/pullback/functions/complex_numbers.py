@@ -30,14 +30,6 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
 
 
 @declare(found="torch and method")
-def abs_(input: Tensor) -> Any:
-    """In-place version of abs; the magnitudes of complex numbers are real, so these are refused."""
-    if input.dtype.is_complex:
-        raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return G.abs_(input)
-
-
-@declare(found="torch and method")
 def conj_physical(input: Tensor, *, out: Any = None) -> Any:
     """The complex conjugate in new memory; a real tensor itself."""
     return input if out is None and not input.dtype.is_complex else G.conj_physical(input, out=out)

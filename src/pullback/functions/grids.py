@@ -11,7 +11,7 @@ from pullback.backend.array_module import is_number
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
 from pullback.functions.joining import cat, stack, tensor_split
-from pullback.kernels.positions import broadcast_shape
+from pullback.kernels.index_arrays import broadcast_shape
 from pullback.modes.interception import interceptable
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_tensor_list, plain_number

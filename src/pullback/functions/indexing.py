@@ -17,7 +17,7 @@ from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
 from pullback.facts import declare
-from pullback.functions.plain_writes import writes_plainly
+from pullback.functions.direct_writes import writes_plainly
 from pullback.graph.history import bump_version, check_captured
 from pullback.graph.in_place import check_overlap, check_partial_overlap, warn_of_expanded
 from pullback.graph.views import make_view

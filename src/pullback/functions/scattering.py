@@ -7,8 +7,8 @@ from typing import Any
 import pullback.generated as G
 from pullback.errors import wrong_type
 from pullback.facts import declare
+from pullback.functions.direct_writes import fills_plainly
 from pullback.functions.grids import broadcast_shapes
-from pullback.functions.plain_writes import fills_plainly
 from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out

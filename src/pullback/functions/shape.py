@@ -11,7 +11,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values
 from pullback.errors import dim_out_of_range, no_signature_fits, not_a_tensor, wrong_type
 from pullback.facts import declare
-from pullback.functions.plain_writes import writes_plainly
+from pullback.functions.direct_writes import writes_plainly
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import check_overlap, check_partial_overlap, in_place
 from pullback.graph.overwriting import overwrite

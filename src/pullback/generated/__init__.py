@@ -44,19 +44,17 @@ _FAMILIES = {
         logical_and logical_and_ logical_or logical_or_ logical_xor logical_xor_
     """,
     "clamping": """
-        where WhereBackward0 tied TiedBackward0 maximum MaximumBackward0 minimum MinimumBackward0 fmax FmaxBackward0
-        fmin FminBackward0 clamp clamp_ ClampNode clamp_tensor clamp_tensor_ ClampTensorNode clamp_min clamp_min_
-        ClampMinBackward0 clamp_min_tensor clamp_min_tensor_ ClampMinTensorNode clamp_max clamp_max_ ClampMaxBackward0
-        clamp_max_tensor clamp_max_tensor_ ClampMaxTensorNode lerp lerp_ LerpNode lerp_scalar lerp_scalar_
-        LerpScalarNode nan_to_num nan_to_num_ NanToNumBackward0
+        maximum MaximumBackward0 minimum MinimumBackward0 fmax FmaxBackward0 fmin FminBackward0 clamp clamp_ ClampNode
+        clamp_tensor clamp_tensor_ ClampTensorNode clamp_min clamp_min_ ClampMinBackward0 clamp_min_tensor
+        clamp_min_tensor_ ClampMinTensorNode clamp_max clamp_max_ ClampMaxBackward0 clamp_max_tensor clamp_max_tensor_
+        ClampMaxTensorNode nan_to_num nan_to_num_ NanToNumBackward0
     """,
     "comparison": """
         eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isreal isclose
     """,
     "complex_numbers": """
-        abs abs_ AbsBackward0 angle AngleBackward0 sgn sgn_ SgnBackward0 conj_physical conj_physical_
-        ConjPhysicalBackward0 polar PolarBackward0 complex ComplexBackward0 real_part RealPartBackward0 imaginary_part
-        ImaginaryPartBackward0
+        angle AngleBackward0 conj_physical conj_physical_ ConjPhysicalBackward0 polar PolarBackward0 complex
+        ComplexBackward0 real_part RealPartBackward0 imaginary_part ImaginaryPartBackward0
     """,
     "convolutions": """
         convolution ConvolutionBackward0 convolution_grad_weight ConvolutionGradWeightNode
@@ -114,14 +112,13 @@ _FAMILIES = {
         MaskedSelectBackward0 nonzero nonzero_static
     """,
     "interpolation": """
-        resample ResampleBackward0 resample_back ResampleBackNode adaptive_avg_pool2d AdaptiveAvgPool2dNode
-        adaptive_avg_pool3d AdaptiveAvgPool3dNode upsample_nearest1d UpsampleNearest1dNode upsample_nearest_exact1d
-        UpsampleNearestExact1dNode upsample_nearest2d UpsampleNearest2dNode upsample_nearest_exact2d
-        UpsampleNearestExact2dNode upsample_nearest3d UpsampleNearest3dNode upsample_nearest_exact3d
-        UpsampleNearestExact3dNode upsample_linear1d UpsampleLinear1dNode upsample_bilinear2d UpsampleBilinear2dNode
-        upsample_trilinear3d UpsampleTrilinear3dNode upsample_bicubic2d UpsampleBicubic2dNode upsample_bilinear2d_aa
-        UpsampleBilinear2dAaNode upsample_bicubic2d_aa UpsampleBicubic2dAaNode upsample_lanczos2d_aa
-        UpsampleLanczos2dAaNode
+        resample ResampleBackward0 resample_back ResampleBackNode upsample_nearest1d UpsampleNearest1dNode
+        upsample_nearest_exact1d UpsampleNearestExact1dNode upsample_nearest2d UpsampleNearest2dNode
+        upsample_nearest_exact2d UpsampleNearestExact2dNode upsample_nearest3d UpsampleNearest3dNode
+        upsample_nearest_exact3d UpsampleNearestExact3dNode upsample_linear1d UpsampleLinear1dNode upsample_bilinear2d
+        UpsampleBilinear2dNode upsample_trilinear3d UpsampleTrilinear3dNode upsample_bicubic2d UpsampleBicubic2dNode
+        upsample_bilinear2d_aa UpsampleBilinear2dAaNode upsample_bicubic2d_aa UpsampleBicubic2dAaNode
+        upsample_lanczos2d_aa UpsampleLanczos2dAaNode
     """,
     "joining": """
         cat CatBackward0 stack StackBackward0 split SplitBackward0 split_with_sizes SplitWithSizesBackward0 unbind
@@ -129,6 +126,9 @@ _FAMILIES = {
     """,
     "ldl": """
         linalg_ldl_factor_ex linalg_ldl_solve
+    """,
+    "linear_interpolation": """
+        lerp lerp_ LerpNode lerp_scalar lerp_scalar_ LerpScalarNode
     """,
     "losses": """
         mse_loss MseLossBackward0 smooth_l1_loss SmoothL1LossBackward0 huber_loss HuberLossBackward0 soft_margin_loss
@@ -185,7 +185,8 @@ _FAMILIES = {
     "pooling_to_size": """
         adaptive_max_pool2d AdaptiveMaxPool2dNode adaptive_max_pool3d AdaptiveMaxPool3dNode fractional_max_pool2d
         FractionalMaxPool2dNode fractional_max_pool3d FractionalMaxPool3dNode max_unpool2d MaxUnpool2dNode
-        max_unpool3d MaxUnpool3dNode
+        max_unpool3d MaxUnpool3dNode adaptive_avg_pool2d AdaptiveAvgPool2dNode adaptive_avg_pool3d
+        AdaptiveAvgPool3dNode
     """,
     "rearranging": """
         flip FlipBackward0 roll RollBackward0 rot90 Rot90Backward0 repeat RepeatBackward0 tril tril_ TrilBackward0
@@ -204,9 +205,8 @@ _FAMILIES = {
     """,
     "rounding": """
         floor floor_ FloorBackward0 ceil ceil_ CeilBackward0 trunc trunc_ TruncBackward0 round round_ RoundBackward0
-        round_decimals round_decimals_ RoundDecimalsNode frac frac_ FracBackward0 sign sign_ SignBackward0 signbit
-        copysign copysign_ CopysignBackward0 copysign_scalar CopysignScalarNode nextafter nextafter_
-        NextafterBackward0 frexp FrexpBackward0 ldexp ldexp_ LdexpBackward0 heaviside heaviside_ zeros_of
+        round_decimals round_decimals_ RoundDecimalsNode frac frac_ FracBackward0 nextafter nextafter_
+        NextafterBackward0 frexp FrexpBackward0 ldexp ldexp_ LdexpBackward0
     """,
     "scans": """
         cumsum cumsum_ CumsumBackward0 reversed_cumsum ReversedCumsumBackward0 cumprod cumprod_ CumprodBackward0
@@ -223,13 +223,20 @@ _FAMILIES = {
     "searching": """
         unique UniqueNode unique_consecutive UniqueConsecutiveBackward0 bincount histc
     """,
+    "selection": """
+        where WhereBackward0 add_dependency AddDependencyBackward0
+    """,
     "shape": """
         clone CloneBackward0 copy_to CopyToNode contiguous_copy ContiguousCopyNode to_copy ToCopyBackward0 to_device
         ToDeviceNode to_integer copy copy_ CopyNode zeros_in_shape zeros_in_shape_of alias AliasBackward0 view
         ViewBackward0 unsafe_view UnsafeViewBackward0 expand ExpandBackward0 transpose TransposeBackward0 permute
         PermuteBackward0 t TBackward0 unsqueeze UnsqueezeBackward0 squeeze SqueezeBackward0 squeeze_dim SqueezeDimNode
         squeeze_dims SqueezeDimsNode diagonal DiagonalBackward0 unfold UnfoldBackward0 as_strided AsStridedBackward0
-        view_as_real ViewAsRealBackward0 view_as_complex ViewAsComplexBackward0
+        view_as_real ViewAsRealBackward0 view_as_complex ViewAsComplexBackward0 zeros_of
+    """,
+    "signs": """
+        sign sign_ SignBackward0 signbit copysign copysign_ CopysignBackward0 copysign_scalar CopysignScalarNode
+        heaviside heaviside_ abs abs_ AbsBackward0 sgn sgn_ SgnBackward0
     """,
     "softmaxes": """
         softmax SoftmaxBackward0 safe_softmax SafeSoftmaxBackward0 log_softmax LogSoftmaxBackward0 logsumexp
@@ -285,10 +292,10 @@ _FORMULAS = {
         expand_reduced sum_to sum_to_like
     """,
     "clamping": """
-        tied_to drop_where keep_where share_of_tie clamp_grad clamp_grad_min clamp_grad_max
+        share_of_tie clamp_grad clamp_grad_min clamp_grad_max
     """,
     "complex_numbers": """
-        angle_grad sgn_grad sgn_of_angle is_complex_value
+        angle_grad sgn_of_angle is_complex_value
     """,
     "convolutions": """
         convolution_back leading_part convolution_weight_back sum_over_channels
@@ -311,7 +318,7 @@ _FORMULAS = {
         embedding_gradient
     """,
     "exponential": """
-        pow_grad_input pow_grad_exponent pow_base_grad logarithm
+        pow_grad_input pow_grad_exponent pow_base_grad logarithm exp2_of
     """,
     "extrema": """
         extremum_grad aminmax_grad
@@ -368,9 +375,6 @@ _FORMULAS = {
     "reductions": """
         restore_reduced unsqueezed mean_grad product_of_others prod_grad prod_all_grad
     """,
-    "rounding": """
-        copysign_grad exp2_of
-    """,
     "scans": """
         cumprod_grad logcumsumexp_grad
     """,
@@ -380,8 +384,14 @@ _FORMULAS = {
         index_reduce_back_input index_reduce_back_source strided_part as_strided_back unfold_back as_positions
         sharing_counts
     """,
+    "selection": """
+        depending_on drop_where keep_where
+    """,
     "shape": """
         reshape to_dtype permute_back diagonal_back complex_from_pairs pairs_from_complex
+    """,
+    "signs": """
+        copysign_grad sgn_grad
     """,
     "softmaxes": """
         softmax_grad softmax_grad_again softmax_grad_push log_softmax_grad log_softmax_push logsumexp_grad

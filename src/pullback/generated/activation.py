@@ -22,8 +22,8 @@ from pullback.kernels.activation_gradients import (
     sigmoid_backward as sigmoid_backward_kernel, softplus_backward as softplus_backward_kernel,
     softshrink_backward as softshrink_backward_kernel, threshold_backward as threshold_backward_kernel,
 )  # fmt: skip
-from pullback.kernels.clamping import (
-    drop_where as drop_where_kernel, tied_to as tied_to_kernel, where as where_kernel,
+from pullback.kernels.selection import (
+    depending_on as depending_on_kernel, drop_where as drop_where_kernel, where as where_kernel,
 )  # fmt: skip
 from pullback.kernels.special import logit as logit_kernel
 from pullback.recording.array_formulas import (
@@ -746,7 +746,7 @@ def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
 
 @native
 def prelu_kernel_grad_of_input(grad: Any, input: Any, weight: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(where_kernel(input > 0, grad, weight * grad), input)
+    return depending_on_kernel(where_kernel(input > 0, grad, weight * grad), input)
 
 
 @native
@@ -824,7 +824,7 @@ def prelu_kernel(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
 
 @native
 def rrelu_with_noise_grad_of_input(grad: Any, input: Any, noise: Any, owned: bool = False) -> Any:
-    return tied_to_kernel(grad * noise, input)
+    return depending_on_kernel(grad * noise, input)
 
 
 class RreluWithNoiseBackward0(OperationNode):

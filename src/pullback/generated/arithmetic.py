@@ -15,8 +15,7 @@ from pullback.kernels.arithmetic import (
     rsub_tensor as rsub_tensor_kernel, scaled_by as scaled_by_kernel, sub as sub_kernel,
     sub_scalar as sub_scalar_kernel,
 )  # fmt: skip
-from pullback.kernels.rounding import zeros_of as zeros_of_kernel
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
+from pullback.kernels.shape import to_dtype as to_dtype_kernel, zeros_of as zeros_of_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
     as_array, as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, native,

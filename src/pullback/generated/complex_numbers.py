@@ -6,72 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.complex_numbers import (
-    abs as abs_kernel, angle as angle_kernel, complex as complex_kernel, conj_physical as conj_physical_kernel,
-    imaginary_part as imaginary_part_kernel, polar as polar_kernel, real_part as real_part_kernel, sgn as sgn_kernel,
+    angle as angle_kernel, complex as complex_kernel, conj_physical as conj_physical_kernel,
+    imaginary_part as imaginary_part_kernel, polar as polar_kernel, real_part as real_part_kernel,
 )  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.recording.array_formulas import (
-    angle_grad as angle_grad_kernel, sgn_grad as sgn_grad_kernel, sgn_of_angle as sgn_of_angle_kernel,
-)  # fmt: skip
+from pullback.recording.array_formulas import angle_grad as angle_grad_kernel, sgn_of_angle as sgn_of_angle_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
-    gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
-    process, promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting, process,
+    promote_arrays, promote_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
-abs_overwriting = overwriting(abs_kernel)
-sgn_overwriting = overwriting(sgn_kernel)
 conj_physical_overwriting = overwriting(conj_physical_kernel)
-
-
-@native
-def abs_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * sgn_kernel(input)
-
-
-class AbsBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "abs"
-    tensor_names = ("input",)
-    fresh = (True,)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
-        return (abs_grad_of_input(grads[0], input._array, owned),)
-
-
-def abs(input: Tensor, *, out: Any = None) -> Tensor:
-    """The magnitude; real for a complex number.
-
-    `input` has any shape, and the result has the same. y = |input|; the derivative at 0 is 0.
-    """
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("abs", (input,), out)) is not PROCEED:
-            return taken
-    input_array = input._array
-    try:
-        computed: Any = abs_kernel(input_array)
-    except MemoryError as error:
-        raise refuse("abs", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(AbsBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input = input
-        node.saved_input_version = input._counter.value if input._counter is not None else 0
-    return finish("abs", result, (input,)) if process.finishing else result
-
-
-def abs_(input: Tensor) -> Tensor:
-    """In-place version of abs."""
-    return input if overwrite(abs_overwriting, input) else in_place(abs, input)
 
 
 class AngleBackward0(OperationNode):
@@ -110,52 +56,6 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
         node.saved_input = input
         node.saved_input_version = input._counter.value if input._counter is not None else 0
     return finish("angle", result, (input,)) if process.finishing else result
-
-
-class SgnBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "sgn"
-    tensor_names = ("input", "result")
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
-        result = self.saved_result
-        if result._counter is not None and result._counter.value != self.saved_result_version:
-            raise_stale(self, "result")
-        return (sgn_grad_kernel(grads[0], input._array, result._array),)
-
-
-def sgn(input: Tensor, *, out: Any = None) -> Tensor:
-    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("sgn", (input,), out)) is not PROCEED:
-            return taken
-    input_array = input._array
-    try:
-        computed: Any = sgn_kernel(input_array)
-    except MemoryError as error:
-        raise refuse("sgn", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(SgnBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input = input
-        node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_result = SavedOutput(result, 0)
-        node.saved_result_version = 0
-    return finish("sgn", result, (input,)) if process.finishing else result
-
-
-def sgn_(input: Tensor) -> Tensor:
-    """In-place version of sgn."""
-    return input if overwrite(sgn_overwriting, input) else in_place(sgn, input)
 
 
 class ConjPhysicalBackward0(OperationNode):

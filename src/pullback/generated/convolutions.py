@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.convolutions import (
     convolution as convolution_kernel, convolution_grad_weight as convolution_grad_weight_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import depending_on as depending_on_kernel
 from pullback.recording.array_formulas import (
     convolution_back as convolution_back_kernel, convolution_weight_back as convolution_weight_back_kernel,
     leading_part as leading_part_kernel, sum_over_channels as sum_over_channels_kernel,
@@ -67,7 +67,9 @@ class ConvolutionBackward0(OperationNode):
             weight = self.saved_weight
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 raise_stale(self, "weight")
-            grad_of_bias = tied_to_kernel(tied_to_kernel(sum_over_channels_kernel(grad), input._array), weight._array)
+            grad_of_bias = depending_on_kernel(
+                depending_on_kernel(sum_over_channels_kernel(grad), input._array), weight._array
+            )
         return (grad_of_input, grad_of_weight, grad_of_bias)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.exponential import (
     exp as exp_kernel, expm1 as expm1_kernel, log as log_kernel, log10 as log10_kernel, log1p as log1p_kernel,
     log2 as log2_kernel, logaddexp as logaddexp_kernel, logaddexp2 as logaddexp2_kernel, pow as pow_kernel,
     pow_base as pow_base_kernel, pow_scalar as pow_scalar_kernel, rsqrt as rsqrt_kernel, sqrt as sqrt_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import where as where_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.recording.array_formulas import (
     pow_base_grad as pow_base_grad_kernel, pow_grad_exponent as pow_grad_exponent_kernel,

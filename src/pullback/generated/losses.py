@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel, ctc_loss_grad as ctc_loss_grad_kernel
 from pullback.kernels.losses import (
     binary_cross_entropy as binary_cross_entropy_kernel,
@@ -24,6 +23,7 @@ from pullback.kernels.margin_losses import (
 from pullback.kernels.nll import (
     nll_loss as nll_loss_kernel, nll_loss2d as nll_loss2d_kernel, nll_loss_grad as nll_loss_grad_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import depending_on as depending_on_kernel
 from pullback.recording.array_formulas import (
     binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
     logits_grad_target as logits_grad_target_kernel, multi_margin_loss_grad as multi_margin_loss_grad_kernel,
@@ -816,7 +816,7 @@ class NllLossBackward0(OperationNode):
                 raise_stale(self, "weight")
             weight = weight._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 nll_loss_grad_kernel(
                     grads[0],
                     target._array,
@@ -902,7 +902,7 @@ class NllLoss2dNode(OperationNode):
                 raise_stale(self, "weight")
             weight = weight._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 nll_loss_grad_kernel(
                     grads[0],
                     target._array,

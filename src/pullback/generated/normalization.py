@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.normalization import (
     batch_norm_evaluation as batch_norm_evaluation_kernel,
     batch_norm_evaluation_back as batch_norm_evaluation_back_kernel,
@@ -17,6 +16,7 @@ from pullback.kernels.normalization import (
     rms_norm_rounded as rms_norm_rounded_kernel, weight_norm_back as weight_norm_back_kernel,
     weight_norm_interface as weight_norm_interface_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import depending_on as depending_on_kernel
 from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_saved,
@@ -245,7 +245,7 @@ class BatchNormEvaluationNode(OperationNode):
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            grad_of_bias = tied_to_kernel(sum_over_channels_kernel(grad), input._array)
+            grad_of_bias = depending_on_kernel(sum_over_channels_kernel(grad), input._array)
         return (grad_of_input, grad_of_weight, grad_of_bias)
 
 

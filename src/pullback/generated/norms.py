@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
-from pullback.kernels.clamping import where as where_kernel
 from pullback.kernels.exponential import pow_scalar as pow_scalar_kernel
 from pullback.kernels.norms import (
     dist as dist_kernel, div_or_zero as div_or_zero_kernel, linalg_vector_norm as linalg_vector_norm_kernel,
     norm_dim as norm_dim_kernel, pow_or_zero as pow_or_zero_kernel, renorm as renorm_kernel,
     unit_or_zero as unit_or_zero_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import where as where_kernel
 from pullback.recording.array_formulas import (
     renorm_grad as renorm_grad_kernel, vector_norm_grad as vector_norm_grad_kernel,
 )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.padding import (
     constant_pad_nd as constant_pad_nd_kernel, edge_pad as edge_pad_kernel, edge_pad_back as edge_pad_back_kernel,
     reflection_pad1d as reflection_pad1d_kernel, reflection_pad2d as reflection_pad2d_kernel,
     reflection_pad3d as reflection_pad3d_kernel, replication_pad1d as replication_pad1d_kernel,
     replication_pad2d as replication_pad2d_kernel, replication_pad3d as replication_pad3d_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import depending_on as depending_on_kernel
 from pullback.recording.array_formulas import opposite as opposite_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
@@ -67,7 +67,7 @@ class ReflectionPad1dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "reflect"), input
             ),
         )
@@ -113,7 +113,7 @@ class ReplicationPad1dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "replicate"), input
             ),
         )
@@ -159,7 +159,7 @@ class ReflectionPad2dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "reflect"), input
             ),
         )
@@ -205,7 +205,7 @@ class ReplicationPad2dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "replicate"), input
             ),
         )
@@ -251,7 +251,7 @@ class ReflectionPad3dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "reflect"), input
             ),
         )
@@ -297,7 +297,7 @@ class ReplicationPad3dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 edge_pad_back_kernel(grads[0], self.saved_input_shape, self.saved_padding, "replicate"), input
             ),
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import tied_to as tied_to_kernel
 from pullback.kernels.pooling import (
     avg_pool2d as avg_pool2d_kernel, avg_pool3d as avg_pool3d_kernel, avg_pool_back as avg_pool_back_kernel,
     max_pool2d_with_indices as max_pool2d_with_indices_kernel,
     max_pool3d_with_indices as max_pool3d_with_indices_kernel, put_in_planes as put_in_planes_kernel,
     take_from_planes as take_from_planes_kernel,
 )  # fmt: skip
+from pullback.kernels.selection import depending_on as depending_on_kernel
 from pullback.recording.array_formulas import avg_pool_nd as avg_pool_nd_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert, finish,
@@ -39,7 +39,9 @@ class MaxPool2dWithIndicesNode(OperationNode):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-2:]), input),)
+        return (
+            depending_on_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-2:]), input),
+        )
 
 
 def max_pool2d_with_indices(
@@ -98,7 +100,9 @@ class MaxPool3dWithIndicesNode(OperationNode):
         indices = self.saved_indices
         if indices._counter is not None and indices._counter.value != self.saved_indices_version:
             raise_stale(self, "indices")
-        return (tied_to_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-3:]), input),)
+        return (
+            depending_on_kernel(put_in_planes_kernel(grads[0], indices._array, self.saved_input_shape[-3:]), input),
+        )
 
 
 def max_pool3d_with_indices(
@@ -233,7 +237,7 @@ class AvgPool2dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 avg_pool_back_kernel(
                     grads[0],
                     self.saved_input_shape[-2:],
@@ -316,7 +320,7 @@ class AvgPool3dNode(OperationNode):
             raise_stale(self, "input")
         input = input._array
         return (
-            tied_to_kernel(
+            depending_on_kernel(
                 avg_pool_back_kernel(
                     grads[0],
                     self.saved_input_shape[-3:],

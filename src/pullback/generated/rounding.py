@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.clamping import drop_where as drop_where_kernel
 from pullback.kernels.rounding import (
-    ceil as ceil_kernel, copysign as copysign_kernel, copysign_scalar as copysign_scalar_kernel,
-    floor as floor_kernel, frac as frac_kernel, frexp as frexp_kernel, heaviside as heaviside_kernel,
-    ldexp as ldexp_kernel, nextafter as nextafter_kernel, round as round_kernel,
-    round_decimals as round_decimals_kernel, sign as sign_kernel, signbit as signbit_kernel, trunc as trunc_kernel,
-    zeros_of as zeros_of_kernel,
+    ceil as ceil_kernel, floor as floor_kernel, frac as frac_kernel, frexp as frexp_kernel, ldexp as ldexp_kernel,
+    nextafter as nextafter_kernel, round as round_kernel, round_decimals as round_decimals_kernel,
+    trunc as trunc_kernel,
 )  # fmt: skip
-from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel
+from pullback.kernels.selection import drop_where as drop_where_kernel
+from pullback.kernels.shape import zeros_of as zeros_of_kernel
 from pullback.kernels.special import exp2 as exp2_kernel
-from pullback.recording.array_formulas import copysign_grad as copysign_grad_kernel, exp2_of as exp2_of_kernel
+from pullback.recording.array_formulas import exp2_of as exp2_of_kernel
 from pullback.recording.vocabulary import (
-    Edges, NotImplementedNode, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array,
-    as_number_argument, ask_foreign_of, divert, finish, gradient_edge, in_place, is_foreign, metadata_of, native,
-    ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, overwrite, overwriting, plain_int, process,
-    promote_arrays, promote_arrays_to_float, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
+    Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, in_place, metadata_of, native, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut,
+    overwrite, overwriting, plain_int, process, promote_arrays, promote_arrays_to_float, raise_stale, refuse,
+    shapes_and_dtypes, sum_to_like, switches,
 )  # fmt: skip
 
 floor_overwriting = overwriting(floor_kernel)
@@ -28,11 +26,8 @@ ceil_overwriting = overwriting(ceil_kernel)
 trunc_overwriting = overwriting(trunc_kernel)
 round_overwriting = overwriting(round_kernel)
 frac_overwriting = overwriting(frac_kernel)
-sign_overwriting = overwriting(sign_kernel)
-copysign_overwriting = overwriting(copysign_kernel)
 nextafter_overwriting = overwriting(nextafter_kernel)
 ldexp_overwriting = overwriting(ldexp_kernel)
-heaviside_overwriting = overwriting(heaviside_kernel)
 
 
 class FloorBackward0(OperationNode):
@@ -240,196 +235,6 @@ def frac_(input: Tensor) -> Tensor:
     return input if overwrite(frac_overwriting, input) else in_place(frac, input)
 
 
-class SignBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "sign"
-    fresh = (True,)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (zeros_of_kernel(grads[0]),)
-
-
-def sign(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1; nan is 0."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("sign", (input,), out)) is not PROCEED:
-            return taken
-    input_array = input._array
-    try:
-        computed: Any = sign_kernel(input_array)
-    except MemoryError as error:
-        raise refuse("sign", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(SignBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-    return finish("sign", result, (input,)) if process.finishing else result
-
-
-def sign_(input: Tensor) -> Tensor:
-    """In-place version of sign."""
-    return input if overwrite(sign_overwriting, input) else in_place(sign, input)
-
-
-def signbit(input: Tensor, *, out: Any = None) -> Tensor:
-    """Whether the sign bit is set: -0.0 has it."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("signbit", (input,), out)) is not PROCEED:
-            return taken
-    try:
-        computed: Any = signbit_kernel(input._array)
-    except MemoryError as error:
-        raise refuse("signbit", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad:
-        note_cut("signbit", result, input)
-    return finish("signbit", result, (input,)) if process.finishing else result
-
-
-@native
-def copysign_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
-    return copysign_grad_kernel(grad, input, result)
-
-
-class CopysignBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "copysign"
-    tensor_names = ("input", "result")
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        grad = grads[0]
-        grad_of_input = grad_of_other = None
-        if edges[0] is not None:
-            input = self.saved_input
-            if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
-            result = self.saved_result
-            if result._counter is not None and result._counter.value != self.saved_result_version:
-                raise_stale(self, "result")
-            grad_of_input = copysign_grad_of_input(grad, input._array, result._array, owned and edges[1] is None)
-            if self.broadcast is not None:
-                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
-        if edges[1] is not None:
-            grad_of_other = zeros_in_shape_of_kernel(grad)
-            if self.broadcast is not None:
-                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
-        return (grad_of_input, grad_of_other)
-
-
-def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The magnitude of `input` with the sign of `other`."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        if (taken := divert("copysign", (input, other), out)) is not PROCEED:
-            return taken
-    input_array = input._array
-    other_array = other._array
-    promoted = False
-    if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
-        input_array, other_array = promote_arrays_to_float(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = copysign_kernel(input_array, other_array)
-    except (ValueError, MemoryError) as error:
-        raise refuse("copysign", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (
-        not process.changed or switches.records or note_cut(None, result, input, other)
-    ):
-        node: Any = new_node(CopysignBackward0)
-        node.next_edges = (
-            (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (other._edge or gradient_edge(other)) if other._requires_grad else None,
-        )
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
-            node.broadcast = shapes_and_dtypes((input, other))
-        if input._requires_grad:
-            node.saved_input = input
-            node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_result = SavedOutput(result, 0)
-        node.saved_result_version = 0
-    return finish("copysign", result, (input, other)) if process.finishing else result
-
-
-def copysign_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of copysign."""
-    return input if overwrite(copysign_overwriting, input, other) else in_place(copysign, input, other)
-
-
-@native
-def copysign_scalar_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
-    return copysign_grad_kernel(grad, input, result)
-
-
-class CopysignScalarNode(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "copysign_scalar"
-    shown = "CopysignBackward1"
-    tensor_names = ("input", "result")
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
-        result = self.saved_result
-        if result._counter is not None and result._counter.value != self.saved_result_version:
-            raise_stale(self, "result")
-        grad_of_input = copysign_scalar_grad_of_input(grads[0], input._array, result._array, owned)
-        if self.broadcast is not None:
-            grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
-        return (grad_of_input,)
-
-
-def copysign_scalar(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """The magnitude of `input` with the sign of a number."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("copysign_scalar", (input, other), out)) is not PROCEED:
-            return taken
-    other_is_tensor = isinstance(other, TensorBase)
-    input_array = input._array
-    other_array: Any = other._array if other_is_tensor else other
-    promoted = False
-    if other_is_tensor:
-        if input_array.dtype is not other_array.dtype or input_array.dtype.kind not in "fc":
-            input_array, other_array = promote_arrays_to_float(input_array, other_array)
-            promoted = True
-    elif input_array.dtype.kind != "f" or (type(other_array) is not float and type(other_array) is not int):
-        if is_foreign(other_array):
-            return ask_foreign_of("copysign_scalar", locals(), out)
-        input_array, other_array = promote_arrays_to_float(
-            input_array, as_number_argument("copysign", "other", other_array)
-        )
-        promoted = True
-    try:
-        computed: Any = copysign_scalar_kernel(input_array, other_array)
-    except (ValueError, MemoryError) as error:
-        raise refuse("copysign_scalar", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(CopysignScalarNode)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        if promoted or input_array.shape != computed.shape:
-            node.broadcast = shapes_and_dtypes((input,))
-        node.saved_input = input
-        node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_result = SavedOutput(result, 0)
-        node.saved_result_version = 0
-    return finish("copysign_scalar", result, (input, other)) if process.finishing else result
-
-
 @native
 def nextafter_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
     return drop_where_kernel(input == other, grad)
@@ -628,55 +433,3 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of ldexp."""
     return input if overwrite(ldexp_overwriting, input, other) else in_place(ldexp, input, other)
-
-
-def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
-    """0 below zero, 1 above, `values` at zero."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(values, TensorBase):
-        if (taken := divert("heaviside", (input, values), out)) is not PROCEED:
-            return taken
-    input_array = input._array
-    values_array = values._array
-    promoted = False
-    if input_array.dtype is not values_array.dtype:
-        input_array, values_array = promote_arrays(input_array, values_array)
-        promoted = True
-    try:
-        computed: Any = heaviside_kernel(input_array, values_array)
-    except (ValueError, MemoryError) as error:
-        raise refuse("heaviside", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or values._requires_grad) and (
-        not process.changed or switches.records or note_cut(None, result, input, values)
-    ):
-        node: Any = new_node(NotImplementedNode)
-        node.next_edges = (
-            (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (values._edge or gradient_edge(values)) if values._requires_grad else None,
-        )
-        node.operation, node.output_count = "aten::heaviside", 1
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-    return finish("heaviside", result, (input, values)) if process.finishing else result
-
-
-def heaviside_(input: Tensor, values: Tensor) -> Tensor:
-    """In-place version of heaviside."""
-    return input if overwrite(heaviside_overwriting, input, values) else in_place(heaviside, input, values)
-
-
-def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
-    """Zeros of the shape and dtype of `input`: the gradient of a step function."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("zeros_of", (input,), out)) is not PROCEED:
-            return taken
-    try:
-        computed: Any = zeros_of_kernel(input._array)
-    except MemoryError as error:
-        raise refuse("zeros_of", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad:
-        note_cut("zeros_of", result, input)
-    return finish("zeros_of", result, (input,)) if process.finishing else result

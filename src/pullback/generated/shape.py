@@ -16,6 +16,7 @@ from pullback.kernels.shape import (
     unsafe_view as unsafe_view_kernel, unsqueeze as unsqueeze_kernel, view as view_kernel,
     view_as_complex as view_as_complex_kernel, view_as_real as view_as_real_kernel,
     zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
+    zeros_of as zeros_of_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import (
     as_strided_back as as_strided_back_kernel, complex_from_pairs as complex_from_pairs_kernel,
@@ -805,3 +806,19 @@ def view_as_complex(input: Tensor) -> Tensor:
         node.next_edges = (input._edge or gradient_edge(input),)
         attach_view(node, result)
     return finish("view_as_complex", result, (input,)) if process.finishing else result
+
+
+def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
+    """Zeros of the shape and dtype of `input`: the gradient of a step function."""
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("zeros_of", (input,), out)) is not PROCEED:
+            return taken
+    try:
+        computed: Any = zeros_of_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("zeros_of", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("zeros_of", result, input)
+    return finish("zeros_of", result, (input,)) if process.finishing else result

@@ -193,12 +193,12 @@ def connected(tangent: Any, present: Sequence[Any], missing: Sequence[Any]) -> A
         return tangent
     for value in missing:
         if isinstance(value, Tensor) and value._requires_grad and not any(value is other for other in present):
-            from pullback.generated import tied  # lazy: above this layer
+            from pullback.generated import add_dependency  # lazy: above this layer
 
             if isinstance(tangent, tuple):
-                tangent = (None if tangent[0] is None else tied(tangent[0], value), *tangent[1:])
+                tangent = (None if tangent[0] is None else add_dependency(tangent[0], value), *tangent[1:])
             else:
-                tangent = tied(tangent, value)
+                tangent = add_dependency(tangent, value)
     return tangent
 
 

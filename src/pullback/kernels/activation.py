@@ -11,9 +11,9 @@ from pullback.backend.halves import FLOAT32, cast_half
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.arithmetic import mul
-from pullback.kernels.clamping import _select, drop_where
 from pullback.kernels.creation import checked_number
 from pullback.kernels.dtype_support import _in_float32
+from pullback.kernels.selection import _select, drop_where
 from pullback.kernels.special import erf
 from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import native

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from pullback.kernels.clamping import _select, drop_where, keep_where
 from pullback.kernels.dtype_support import _in_float32
+from pullback.kernels.selection import _select, drop_where, keep_where
 from pullback.kernels.softmaxes import log_softmax_grad, softmax_grad
 from pullback.kernels.special import erf
 from pullback.native import by_device, native

@@ -6,20 +6,8 @@ import numpy as np
 
 from pullback.backend.array_module import parts
 from pullback.backend.dtype import complex_of, scalar_type_name
-from pullback.checks import checked
-from pullback.kernels.rounding import sign
-from pullback.native import by_device, by_element, native
+from pullback.native import by_device, by_element
 from pullback.typing import Array
-
-
-@native
-@checked
-def abs(input: Array) -> Array:
-    """The magnitude; real for a complex number.
-
-    `input` has any shape, and the result has the same. y = |input|; the derivative at 0 is 0.
-    """
-    return np.abs(input)
 
 
 @by_device
@@ -29,17 +17,6 @@ def angle(input: Array) -> Array:
         return np.angle(np.asarray(input, order="C"))
     zero_or_pi = np.where(input < 0, input.dtype.type(np.pi), input.dtype.type(0))
     return np.where(np.isnan(input), input, zero_or_pi)
-
-
-@native
-def sgn(input: Array) -> Array:
-    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
-    if input.dtype.kind not in "cW":
-        return sign(input)
-    if input.dtype.kind == "W":
-        return sgn(input.astype(np.complex64)).astype(input.dtype)
-    magnitude = np.abs(input)
-    return np.where(magnitude == 0, input.dtype.type(0), input / np.where(magnitude == 0, 1, magnitude))
 
 
 def conj_physical(input: Array) -> Array:

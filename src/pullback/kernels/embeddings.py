@@ -8,7 +8,7 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.backend.sparse_array import SparseArray
 from pullback.checks import checked
 from pullback.kernels.accumulation import widened
-from pullback.kernels.positions import without_repetition
+from pullback.kernels.index_arrays import without_repetition
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 

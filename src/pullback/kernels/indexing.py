@@ -11,7 +11,7 @@ from pullback.backend.array_module import in_memory_order, is_at_hand, order_of_
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks import checked
 from pullback.facts import declare
-from pullback.kernels.positions import add_at, check_index, flat_positions, normalized, without_repetition
+from pullback.kernels.index_arrays import add_at, check_index, flat_positions, normalized, without_repetition
 from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Shape
 

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from pullback.checks import checked
 from pullback.kernels.resampling import resample
 from pullback.native import by_device
 from pullback.typing import Array, Shape
 
 _Scales = tuple[float | None, ...] | None
-
-
-@by_device
-def adaptive_avg_pool2d(input: Array, output_size: Shape) -> Array:
-    """Average over the last two dimensions down (or up) to given sizes."""
-    return resample(input, output_size, "area", False, None)
-
-
-@by_device
-@checked
-def adaptive_avg_pool3d(input: Array, output_size: Shape) -> Array:
-    """Average over the last three dimensions down (or up) to given sizes."""
-    return resample(input, output_size, "area", False, None)
 
 
 @by_device

@@ -8,8 +8,8 @@ from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks import checked
 from pullback.kernels.accumulation import add_up, widened
+from pullback.kernels.index_arrays import check_index
 from pullback.kernels.losses import reduce_loss
-from pullback.kernels.positions import check_index
 from pullback.native import by_device
 from pullback.typing import Array
 

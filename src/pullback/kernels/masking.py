@@ -9,7 +9,7 @@ from pullback.checks import checked
 from pullback.checks.masking import _require_mask
 from pullback.checks.shapes import check_broadcastable
 from pullback.kernels.creation import checked_fill, checked_number
-from pullback.kernels.positions import broadcast_shape
+from pullback.kernels.index_arrays import broadcast_shape
 from pullback.kernels.scattering import copy_in_order, row_major_copy
 from pullback.kernels.shape import diagonal, select_part
 from pullback.native import by_device, native

@@ -9,8 +9,9 @@ import numpy as np
 
 from pullback.backend.array_module import is_at_hand
 from pullback.checks import checked
+from pullback.kernels.index_arrays import check_index
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
-from pullback.kernels.positions import check_index
+from pullback.kernels.resampling import resample
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
 
@@ -159,3 +160,16 @@ def _unpool(input: Array, indices: Array, sizes: Shape) -> Array:
     flat = (*lead, math.prod(input.shape[len(lead) :]))
     np.put_along_axis(result, indices.reshape(flat), input.reshape(flat), -1)
     return result.reshape(*lead, *sizes)
+
+
+@by_device
+def adaptive_avg_pool2d(input: Array, output_size: Shape) -> Array:
+    """Average over the last two dimensions down (or up) to given sizes."""
+    return resample(input, output_size, "area", False, None)
+
+
+@by_device
+@checked
+def adaptive_avg_pool3d(input: Array, output_size: Shape) -> Array:
+    """Average over the last three dimensions down (or up) to given sizes."""
+    return resample(input, output_size, "area", False, None)

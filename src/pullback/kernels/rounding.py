@@ -6,8 +6,8 @@ import numpy as np
 
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_kinds
-from pullback.native import by_device, by_element, native
-from pullback.typing import Array, Scalar
+from pullback.native import by_element, native
+from pullback.typing import Array
 
 
 @native
@@ -54,37 +54,6 @@ def frac(input: Array) -> Array:
     return input - np.trunc(input)
 
 
-@native
-def sign(input: Array) -> Array:
-    """-1, 0 or 1; nan is 0."""
-    if input.dtype.kind == "b":
-        return _copy(input)
-    if input.dtype.kind == "c":
-        raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-        )
-    return (input > 0).astype(input.dtype) - (input < 0)
-
-
-def signbit(input: Array) -> Array:
-    """Whether the sign bit is set: -0.0 has it."""
-    refuse_kinds(input, "c", "signbit")
-    return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
-
-
-@native
-@checked
-def copysign(input: Array, other: Array) -> Array:
-    """The magnitude of `input` with the sign of `other`."""
-    return np.copysign(input, other)
-
-
-@native
-def copysign_scalar(input: Array, other: Array | Scalar) -> Array:
-    """The magnitude of `input` with the sign of a number."""
-    return copysign(input, other)
-
-
 @by_element
 def nextafter(input: Array, other: Array) -> Array:
     """The next representable number after `input` towards `other`."""
@@ -101,18 +70,6 @@ def frexp(input: Array) -> tuple[Array, Array]:
 def ldexp(input: Array, other: Array) -> Array:
     """Compute input * 2**other."""
     return input * np.exp2(other)
-
-
-@by_element
-def heaviside(input: Array, values: Array) -> Array:
-    """0 below zero, 1 above, `values` at zero."""
-    return np.where(input == 0, values, (input > 0).astype(input.dtype))
-
-
-@by_device
-def zeros_of(input: Array) -> Array:
-    """Zeros of the shape and dtype of `input`: the gradient of a step function."""
-    return np.zeros(input.shape, input.dtype)
 
 
 def _copy(input: Array) -> Array:

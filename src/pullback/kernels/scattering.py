@@ -13,8 +13,8 @@ from pullback.checks import checked
 from pullback.checks.dtypes import refuse_complex, refuse_unordered
 from pullback.checks.scattering import _check_scattered
 from pullback.kernels.creation import checked_number
+from pullback.kernels.index_arrays import add_at, check_index, flat_positions
 from pullback.kernels.indexing import full_index
-from pullback.kernels.positions import add_at, check_index, flat_positions
 from pullback.native import by_device, native
 from pullback.typing import Array, Arrays, Dim, Scalar, Shape
 

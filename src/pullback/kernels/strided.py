@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.backend.array_module import data_address, storage_of, storage_offset
 from pullback.backend.dtype import dtype, from_numpy_dtype
-from pullback.kernels.positions import strided_positions
+from pullback.kernels.index_arrays import strided_positions
 from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 

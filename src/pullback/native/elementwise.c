@@ -58,9 +58,6 @@ extern LoopFunction loop_addcmul_float32, loop_addcmul_float64;
 extern LoopFunction loop_addcmul_1_float32, loop_addcmul_1_float64;
 extern LoopFunction loop_addcdiv_float32, loop_addcdiv_float64;
 extern LoopFunction loop_addcdiv_1_float32, loop_addcdiv_1_float64;
-extern LoopFunction loop_where_float32, loop_where_float64;
-extern LoopFunction loop_drop_where_float32, loop_drop_where_float64;
-extern LoopFunction loop_keep_where_float32, loop_keep_where_float64;
 extern LoopFunction loop_maximum_float32, loop_maximum_float64;
 extern LoopFunction loop_minimum_float32, loop_minimum_float64;
 extern LoopFunction loop_fmax_float32, loop_fmax_float64;
@@ -73,9 +70,6 @@ extern LoopFunction loop_clamp_tensor_float32, loop_clamp_tensor_float64;
 extern LoopFunction loop_clamp_tensor_1_float32, loop_clamp_tensor_1_float64;
 extern LoopFunction loop_clamp_tensor_2_float32, loop_clamp_tensor_2_float64;
 extern LoopFunction loop_clamp_max_float32, loop_clamp_max_float64;
-extern LoopFunction loop_lerp_float32, loop_lerp_float64;
-extern LoopFunction loop_lerp_scalar_float32, loop_lerp_scalar_float64;
-extern LoopFunction loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64;
 extern LoopFunction loop_nan_to_num_float32, loop_nan_to_num_float64;
 extern LoopFunction loop_nan_to_num_1_float32, loop_nan_to_num_1_float64;
 extern LoopFunction loop_nan_to_num_2_float32, loop_nan_to_num_2_float64;
@@ -84,8 +78,6 @@ extern LoopFunction loop_nan_to_num_4_float32, loop_nan_to_num_4_float64;
 extern LoopFunction loop_nan_to_num_5_float32, loop_nan_to_num_5_float64;
 extern LoopFunction loop_nan_to_num_6_float32, loop_nan_to_num_6_float64;
 extern LoopFunction loop_nan_to_num_7_float32, loop_nan_to_num_7_float64;
-extern LoopFunction loop_abs_float32, loop_abs_float64;
-extern LoopFunction loop_sgn_float32, loop_sgn_float64;
 extern LoopFunction loop_pow_scalar_float32, loop_pow_scalar_float64;
 extern LoopFunction loop_pow_scalar_1_float32, loop_pow_scalar_1_float64;
 extern LoopFunction loop_pow_scalar_2_float32, loop_pow_scalar_2_float64;
@@ -98,13 +90,21 @@ extern LoopFunction loop_log2_float32;
 extern LoopFunction loop_log10_float32;
 extern LoopFunction loop_log1p_float32, loop_log1p_float64;
 extern LoopFunction loop_logaddexp_float32, loop_logaddexp_float64;
+extern LoopFunction loop_lerp_float32, loop_lerp_float64;
+extern LoopFunction loop_lerp_scalar_float32, loop_lerp_scalar_float64;
+extern LoopFunction loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64;
 extern LoopFunction loop_masked_fill_float32, loop_masked_fill_float64;
 extern LoopFunction loop_floor_float32, loop_floor_float64;
 extern LoopFunction loop_ceil_float32, loop_ceil_float64;
 extern LoopFunction loop_trunc_float32, loop_trunc_float64;
 extern LoopFunction loop_round_float32, loop_round_float64;
 extern LoopFunction loop_frac_float32, loop_frac_float64;
+extern LoopFunction loop_where_float32, loop_where_float64;
+extern LoopFunction loop_drop_where_float32, loop_drop_where_float64;
+extern LoopFunction loop_keep_where_float32, loop_keep_where_float64;
+extern LoopFunction loop_sign_float32, loop_sign_float64;
 extern LoopFunction loop_copysign_float32, loop_copysign_float64;
+extern LoopFunction loop_abs_float32, loop_abs_float64;
 extern LoopFunction loop_erf_float32, loop_erf_float64;
 extern LoopFunction loop_erfc_float32, loop_erfc_float64;
 extern LoopFunction loop_erfinv_float32, loop_erfinv_float64;
@@ -151,8 +151,6 @@ extern LoopFunction loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_
 extern LoopFunction loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64;
 extern LoopFunction loop_addcdiv_grad_of_tensor1_float32, loop_addcdiv_grad_of_tensor1_float64;
 extern LoopFunction loop_addcdiv_grad_of_tensor2_float32, loop_addcdiv_grad_of_tensor2_float64;
-extern LoopFunction loop_where_grad_of_input_float32, loop_where_grad_of_input_float64;
-extern LoopFunction loop_where_grad_of_other_float32, loop_where_grad_of_other_float64;
 extern LoopFunction loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64;
 extern LoopFunction loop_maximum_grad_of_other_float32, loop_maximum_grad_of_other_float64;
 extern LoopFunction loop_fmax_grad_of_input_float32, loop_fmax_grad_of_input_float64;
@@ -173,11 +171,7 @@ extern LoopFunction loop_clamp_min_tensor_grad_of_min_float32, loop_clamp_min_te
 extern LoopFunction loop_clamp_max_grad_of_input_float32, loop_clamp_max_grad_of_input_float64;
 extern LoopFunction loop_clamp_max_tensor_grad_of_input_float32, loop_clamp_max_tensor_grad_of_input_float64;
 extern LoopFunction loop_clamp_max_tensor_grad_of_max_float32, loop_clamp_max_tensor_grad_of_max_float64;
-extern LoopFunction loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64;
-extern LoopFunction loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64;
-extern LoopFunction loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64;
 extern LoopFunction loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64;
-extern LoopFunction loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64;
 extern LoopFunction loop_pow_scalar_grad_of_input_1_float32, loop_pow_scalar_grad_of_input_1_float64;
 extern LoopFunction loop_pow_scalar_grad_of_input_2_float32, loop_pow_scalar_grad_of_input_2_float64;
 extern LoopFunction loop_pow_scalar_grad_of_input_3_float32, loop_pow_scalar_grad_of_input_3_float64;
@@ -196,6 +190,9 @@ extern LoopFunction loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of
 extern LoopFunction loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64;
 extern LoopFunction loop_logaddexp2_grad_of_input_float32;
 extern LoopFunction loop_logaddexp2_grad_of_other_float32;
+extern LoopFunction loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64;
+extern LoopFunction loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64;
+extern LoopFunction loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64;
 extern LoopFunction loop_unit_or_zero_grad_of_input_float32, loop_unit_or_zero_grad_of_input_float64;
 extern LoopFunction loop_unit_or_zero_grad_of_other_float32, loop_unit_or_zero_grad_of_other_float64;
 extern LoopFunction loop_pow_or_zero_grad_of_input_float32, loop_pow_or_zero_grad_of_input_float64;
@@ -204,11 +201,14 @@ extern LoopFunction loop_pow_or_zero_grad_of_input_2_float32, loop_pow_or_zero_g
 extern LoopFunction loop_pow_or_zero_grad_of_input_3_float32, loop_pow_or_zero_grad_of_input_3_float64;
 extern LoopFunction loop_pow_or_zero_grad_of_input_4_float32, loop_pow_or_zero_grad_of_input_4_float64;
 extern LoopFunction loop_pow_or_zero_grad_of_input_5_float32, loop_pow_or_zero_grad_of_input_5_float64;
-extern LoopFunction loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64;
 extern LoopFunction loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64;
 extern LoopFunction loop_frexp_grad_of_input_float32;
 extern LoopFunction loop_ldexp_grad_of_input_float32;
 extern LoopFunction loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64;
+extern LoopFunction loop_where_grad_of_input_float32, loop_where_grad_of_input_float64;
+extern LoopFunction loop_where_grad_of_other_float32, loop_where_grad_of_other_float64;
+extern LoopFunction loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64;
+extern LoopFunction loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64;
 extern LoopFunction loop_erf_grad_of_input_float32, loop_erf_grad_of_input_float64;
 extern LoopFunction loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_float64;
 extern LoopFunction loop_erfcx_grad_of_input_float32, loop_erfcx_grad_of_input_float64;
@@ -860,37 +860,6 @@ static int choose_addcdiv(const Arguments *given)
 }
 DESCRIBE(addcdiv, choose_addcdiv, 0, 0, 0)
 
-/* kernels.clamping.where */
-static const Parameter parameters_of_where[] = {
-    {"condition", MASK},
-    {"input", ARRAY_OR_NUMBER},
-    {"other", ARRAY_OR_NUMBER},
-};
-static const Variant variants_of_where[] = {
-    {loop_where_float32, loop_where_float64, 65536, 0},
-};
-DESCRIBE(where, NULL, 0, 0, 0)
-
-/* kernels.clamping.drop_where */
-static const Parameter parameters_of_drop_where[] = {
-    {"condition", MASK},
-    {"grad", ARRAY},
-};
-static const Variant variants_of_drop_where[] = {
-    {loop_drop_where_float32, loop_drop_where_float64, 65536, 0},
-};
-DESCRIBE(drop_where, NULL, 0, 0, 0)
-
-/* kernels.clamping.keep_where */
-static const Parameter parameters_of_keep_where[] = {
-    {"condition", MASK},
-    {"grad", ARRAY},
-};
-static const Variant variants_of_keep_where[] = {
-    {loop_keep_where_float32, loop_keep_where_float64, 65536, 0},
-};
-DESCRIBE(keep_where, NULL, 0, 0, 0)
-
 /* kernels.clamping.maximum */
 static const Parameter parameters_of_maximum[] = {
     {"input", ARRAY},
@@ -1020,38 +989,6 @@ static const Variant variants_of_clamp_max_tensor[] = {
 };
 DESCRIBE(clamp_max_tensor, NULL, 0, 0, 0)
 
-/* kernels.clamping.lerp */
-static const Parameter parameters_of_lerp[] = {
-    {"input", ARRAY},
-    {"end", ARRAY},
-    {"weight", ARRAY},
-};
-static const Variant variants_of_lerp[] = {
-    {loop_lerp_float32, loop_lerp_float64, 65536, 0},
-};
-DESCRIBE(lerp, NULL, 0, 0, 0)
-
-/* kernels.clamping.lerp_scalar */
-static const Parameter parameters_of_lerp_scalar[] = {
-    {"input", ARRAY},
-    {"end", ARRAY},
-    {"weight", NUMBER},
-};
-static const Variant variants_of_lerp_scalar[] = {
-    {loop_lerp_scalar_float32, loop_lerp_scalar_float64, 65536, 0},
-    {loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64, 65536, 0},
-};
-static int choose_lerp_scalar(const Arguments *given)
-{
-    const double weight = given->numbers[2];
-    if ((fabs(weight) < 0.5))
-        return 0;
-    if ((!(fabs(weight) < 0.5)))
-        return 1;
-    return -1;
-}
-DESCRIBE(lerp_scalar, choose_lerp_scalar, 0, 0, 0)
-
 /* kernels.clamping.nan_to_num */
 static const Parameter parameters_of_nan_to_num[] = {
     {"input", ARRAY},
@@ -1090,24 +1027,6 @@ static int choose_nan_to_num(const Arguments *given)
     return -1;
 }
 DESCRIBE(nan_to_num, choose_nan_to_num, 0, 0, 1)
-
-/* kernels.complex_numbers.abs */
-static const Parameter parameters_of_abs[] = {
-    {"input", ARRAY},
-};
-static const Variant variants_of_abs[] = {
-    {loop_abs_float32, loop_abs_float64, 65536, 0},
-};
-DESCRIBE(abs, NULL, 0, 0, 0)
-
-/* kernels.complex_numbers.sgn */
-static const Parameter parameters_of_sgn[] = {
-    {"input", ARRAY},
-};
-static const Variant variants_of_sgn[] = {
-    {loop_sgn_float32, loop_sgn_float64, 65536, 0},
-};
-DESCRIBE(sgn, NULL, 0, 0, 0)
 
 /* kernels.exponential.pow_scalar */
 static const Parameter parameters_of_pow_scalar[] = {
@@ -1220,6 +1139,38 @@ static const Variant variants_of_logaddexp[] = {
 };
 DESCRIBE(logaddexp, NULL, 0, 0, 0)
 
+/* kernels.linear_interpolation.lerp */
+static const Parameter parameters_of_lerp[] = {
+    {"input", ARRAY},
+    {"end", ARRAY},
+    {"weight", ARRAY},
+};
+static const Variant variants_of_lerp[] = {
+    {loop_lerp_float32, loop_lerp_float64, 65536, 0},
+};
+DESCRIBE(lerp, NULL, 0, 0, 0)
+
+/* kernels.linear_interpolation.lerp_scalar */
+static const Parameter parameters_of_lerp_scalar[] = {
+    {"input", ARRAY},
+    {"end", ARRAY},
+    {"weight", NUMBER},
+};
+static const Variant variants_of_lerp_scalar[] = {
+    {loop_lerp_scalar_float32, loop_lerp_scalar_float64, 65536, 0},
+    {loop_lerp_scalar_1_float32, loop_lerp_scalar_1_float64, 65536, 0},
+};
+static int choose_lerp_scalar(const Arguments *given)
+{
+    const double weight = given->numbers[2];
+    if ((fabs(weight) < 0.5))
+        return 0;
+    if ((!(fabs(weight) < 0.5)))
+        return 1;
+    return -1;
+}
+DESCRIBE(lerp_scalar, choose_lerp_scalar, 0, 0, 0)
+
 /* kernels.masking.masked_fill */
 static const Parameter parameters_of_masked_fill[] = {
     {"input", ARRAY},
@@ -1283,16 +1234,47 @@ static const Variant variants_of_frac[] = {
 };
 DESCRIBE(frac, NULL, 0, 0, 0)
 
-/* kernels.rounding.sign */
+/* kernels.selection.where */
+static const Parameter parameters_of_where[] = {
+    {"condition", MASK},
+    {"input", ARRAY_OR_NUMBER},
+    {"other", ARRAY_OR_NUMBER},
+};
+static const Variant variants_of_where[] = {
+    {loop_where_float32, loop_where_float64, 65536, 0},
+};
+DESCRIBE(where, NULL, 0, 0, 0)
+
+/* kernels.selection.drop_where */
+static const Parameter parameters_of_drop_where[] = {
+    {"condition", MASK},
+    {"grad", ARRAY},
+};
+static const Variant variants_of_drop_where[] = {
+    {loop_drop_where_float32, loop_drop_where_float64, 65536, 0},
+};
+DESCRIBE(drop_where, NULL, 0, 0, 0)
+
+/* kernels.selection.keep_where */
+static const Parameter parameters_of_keep_where[] = {
+    {"condition", MASK},
+    {"grad", ARRAY},
+};
+static const Variant variants_of_keep_where[] = {
+    {loop_keep_where_float32, loop_keep_where_float64, 65536, 0},
+};
+DESCRIBE(keep_where, NULL, 0, 0, 0)
+
+/* kernels.signs.sign */
 static const Parameter parameters_of_sign[] = {
     {"input", ARRAY},
 };
 static const Variant variants_of_sign[] = {
-    {loop_sgn_float32, loop_sgn_float64, 65536, 0},
+    {loop_sign_float32, loop_sign_float64, 65536, 0},
 };
 DESCRIBE(sign, NULL, 0, 0, 0)
 
-/* kernels.rounding.copysign */
+/* kernels.signs.copysign */
 static const Parameter parameters_of_copysign[] = {
     {"input", ARRAY},
     {"other", ARRAY},
@@ -1302,7 +1284,7 @@ static const Variant variants_of_copysign[] = {
 };
 DESCRIBE(copysign, NULL, 0, 0, 0)
 
-/* kernels.rounding.copysign_scalar */
+/* kernels.signs.copysign_scalar */
 static const Parameter parameters_of_copysign_scalar[] = {
     {"input", ARRAY},
     {"other", ARRAY_OR_NUMBER},
@@ -1311,6 +1293,24 @@ static const Variant variants_of_copysign_scalar[] = {
     {loop_copysign_float32, loop_copysign_float64, 65536, 0},
 };
 DESCRIBE(copysign_scalar, NULL, 0, 0, 0)
+
+/* kernels.signs.abs */
+static const Parameter parameters_of_abs[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_abs[] = {
+    {loop_abs_float32, loop_abs_float64, 65536, 0},
+};
+DESCRIBE(abs, NULL, 0, 0, 0)
+
+/* kernels.signs.sgn */
+static const Parameter parameters_of_sgn[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_sgn[] = {
+    {loop_sign_float32, loop_sign_float64, 65536, 0},
+};
+DESCRIBE(sgn, NULL, 0, 0, 0)
 
 /* kernels.special.erf */
 static const Parameter parameters_of_erf[] = {
@@ -1546,7 +1546,7 @@ static int choose_celu_grad_of_input(const Arguments *given)
 }
 DESCRIBE(celu_grad_of_input, choose_celu_grad_of_input, 0, 0, 0)
 
-/* derivatives.activation.prelu_kernel: input=F.tied_to(F.where(input > 0, grad, weight * grad), input) */
+/* derivatives.activation.prelu_kernel: input=F.depending_on(F.where(input > 0, grad, weight * grad), input) */
 static const Parameter parameters_of_prelu_kernel_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1569,7 +1569,7 @@ static const Variant variants_of_prelu_kernel_grad_of_weight[] = {
 };
 DESCRIBE(prelu_kernel_grad_of_weight, NULL, 0, 0, 0)
 
-/* derivatives.activation.rrelu_with_noise: input=F.tied_to(grad * noise, input) */
+/* derivatives.activation.rrelu_with_noise: input=F.depending_on(grad * noise, input) */
 static const Parameter parameters_of_rrelu_with_noise_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1957,28 +1957,6 @@ static const Variant variants_of_addcdiv_grad_of_tensor2[] = {
 };
 DESCRIBE(addcdiv_grad_of_tensor2, NULL, 0, 0, 0)
 
-/* derivatives.clamping.where: input=F.where(condition, grad, 0) */
-static const Parameter parameters_of_where_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"condition", MASK},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_where_grad_of_input[] = {
-    {loop_where_grad_of_input_float32, loop_where_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(where_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.clamping.where: other=F.where(condition, 0, grad) */
-static const Parameter parameters_of_where_grad_of_other[] = {
-    {"grad", ARRAY},
-    {"condition", MASK},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_where_grad_of_other[] = {
-    {loop_where_grad_of_other_float32, loop_where_grad_of_other_float64, 65536, 0},
-};
-DESCRIBE(where_grad_of_other, NULL, 0, 0, 0)
-
 /* derivatives.clamping.maximum: input=F.share_of_tie(grad, input < other, input == other) */
 static const Parameter parameters_of_maximum_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2241,62 +2219,6 @@ static const Variant variants_of_clamp_max_tensor_grad_of_max[] = {
 };
 DESCRIBE(clamp_max_tensor_grad_of_max, NULL, 0, 0, 0)
 
-/* derivatives.clamping.lerp: input=grad * F.conj(1 - weight) */
-static const Parameter parameters_of_lerp_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"weight", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_lerp_grad_of_input[] = {
-    {loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(lerp_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.clamping.lerp: end=grad * F.conj(weight) */
-static const Parameter parameters_of_lerp_grad_of_end[] = {
-    {"grad", ARRAY},
-    {"weight", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_lerp_grad_of_end[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
-};
-DESCRIBE(lerp_grad_of_end, NULL, 0, 0, 0)
-
-/* derivatives.clamping.lerp: weight=grad * F.conj(end - input) */
-static const Parameter parameters_of_lerp_grad_of_weight[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"end", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_lerp_grad_of_weight[] = {
-    {loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64, 65536, 0},
-};
-DESCRIBE(lerp_grad_of_weight, NULL, 0, 0, 0)
-
-/* derivatives.clamping.lerp_scalar: input=grad * F.conj_number(1 - weight) */
-static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"weight", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_lerp_scalar_grad_of_input[] = {
-    {loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(lerp_scalar_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.clamping.lerp_scalar: end=grad * F.conj_number(weight) */
-static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
-    {"grad", ARRAY},
-    {"weight", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_lerp_scalar_grad_of_end[] = {
-    {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
-};
-DESCRIBE(lerp_scalar_grad_of_end, NULL, 0, 0, 0)
-
 /* derivatives.clamping.nan_to_num: input=F.keep_where(F.isfinite(input), grad) */
 static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2307,17 +2229,6 @@ static const Variant variants_of_nan_to_num_grad_of_input[] = {
     {loop_nan_to_num_grad_of_input_float32, loop_nan_to_num_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(nan_to_num_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.complex_numbers.abs: input=grad * F.sgn(input) */
-static const Parameter parameters_of_abs_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_abs_grad_of_input[] = {
-    {loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(abs_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.exponential.pow_scalar: input=F.pow_grad_input(grad, input, exponent) */
 static const Parameter parameters_of_pow_scalar_grad_of_input[] = {
@@ -2523,6 +2434,62 @@ static const Variant variants_of_logaddexp2_grad_of_other[] = {
 };
 DESCRIBE(logaddexp2_grad_of_other, NULL, 0, 0, 0)
 
+/* derivatives.linear_interpolation.lerp: input=grad * F.conj(1 - weight) */
+static const Parameter parameters_of_lerp_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"weight", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_lerp_grad_of_input[] = {
+    {loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(lerp_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.linear_interpolation.lerp: end=grad * F.conj(weight) */
+static const Parameter parameters_of_lerp_grad_of_end[] = {
+    {"grad", ARRAY},
+    {"weight", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_lerp_grad_of_end[] = {
+    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
+};
+DESCRIBE(lerp_grad_of_end, NULL, 0, 0, 0)
+
+/* derivatives.linear_interpolation.lerp: weight=grad * F.conj(end - input) */
+static const Parameter parameters_of_lerp_grad_of_weight[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"end", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_lerp_grad_of_weight[] = {
+    {loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64, 65536, 0},
+};
+DESCRIBE(lerp_grad_of_weight, NULL, 0, 0, 0)
+
+/* derivatives.linear_interpolation.lerp_scalar: input=grad * F.conj_number(1 - weight) */
+static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"weight", NUMBER},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_lerp_scalar_grad_of_input[] = {
+    {loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(lerp_scalar_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.linear_interpolation.lerp_scalar: end=grad * F.conj_number(weight) */
+static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
+    {"grad", ARRAY},
+    {"weight", NUMBER},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_lerp_scalar_grad_of_end[] = {
+    {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
+};
+DESCRIBE(lerp_scalar_grad_of_end, NULL, 0, 0, 0)
+
 /* derivatives.norms.unit_or_zero: input=F.where(other == 0, grad * 0, grad) / F.conj(other) */
 static const Parameter parameters_of_unit_or_zero_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2580,30 +2547,6 @@ static int choose_pow_or_zero_grad_of_input(const Arguments *given)
 }
 DESCRIBE(pow_or_zero_grad_of_input, choose_pow_or_zero_grad_of_input, 0, 0, 0)
 
-/* derivatives.rounding.copysign: input=F.copysign_grad(grad, input, result) */
-static const Parameter parameters_of_copysign_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"result", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_copysign_grad_of_input[] = {
-    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(copysign_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.rounding.copysign_scalar: input=F.copysign_grad(grad, input, result) */
-static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"result", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_copysign_scalar_grad_of_input[] = {
-    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(copysign_scalar_grad_of_input, NULL, 0, 0, 0)
-
 /* derivatives.rounding.nextafter: input=F.drop_where(input == other, grad) */
 static const Parameter parameters_of_nextafter_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2648,6 +2591,63 @@ static const Variant variants_of_ldexp_grad_of_other[] = {
     {loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(ldexp_grad_of_other, NULL, 0, 0, 0)
+
+/* derivatives.selection.where: input=F.where(condition, grad, 0) */
+static const Parameter parameters_of_where_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"condition", MASK},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_where_grad_of_input[] = {
+    {loop_where_grad_of_input_float32, loop_where_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(where_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.selection.where: other=F.where(condition, 0, grad) */
+static const Parameter parameters_of_where_grad_of_other[] = {
+    {"grad", ARRAY},
+    {"condition", MASK},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_where_grad_of_other[] = {
+    {loop_where_grad_of_other_float32, loop_where_grad_of_other_float64, 65536, 0},
+};
+DESCRIBE(where_grad_of_other, NULL, 0, 0, 0)
+
+/* derivatives.signs.copysign: input=F.copysign_grad(grad, input, result) */
+static const Parameter parameters_of_copysign_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"result", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_copysign_grad_of_input[] = {
+    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(copysign_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.signs.copysign_scalar: input=F.copysign_grad(grad, input, result) */
+static const Parameter parameters_of_copysign_scalar_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"result", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_copysign_scalar_grad_of_input[] = {
+    {loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(copysign_scalar_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.signs.abs: input=grad * F.sgn(input) */
+static const Parameter parameters_of_abs_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_abs_grad_of_input[] = {
+    {loop_abs_grad_of_input_float32, loop_abs_grad_of_input_float64, 65536, 0},
+};
+DESCRIBE(abs_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.special.erf: input=grad * F.exp(-input * input) * 1.1283791670955126 */
 static const Parameter parameters_of_erf_grad_of_input[] = {
@@ -3005,9 +3005,6 @@ const KernelEntry elementwise_kernels[] = {
     {"reciprocal", .elementwise = &description_of_reciprocal, .in_order = 1},
     {"addcmul", .elementwise = &description_of_addcmul, .in_order = 1},
     {"addcdiv", .elementwise = &description_of_addcdiv, .in_order = 1},
-    {"where", .elementwise = &description_of_where, .in_order = 1},
-    {"drop_where", .elementwise = &description_of_drop_where, .in_order = 1},
-    {"keep_where", .elementwise = &description_of_keep_where, .in_order = 1},
     {"maximum", .elementwise = &description_of_maximum, .in_order = 1},
     {"minimum", .elementwise = &description_of_minimum, .in_order = 1},
     {"fmax", .elementwise = &description_of_fmax, .in_order = 1},
@@ -3018,11 +3015,7 @@ const KernelEntry elementwise_kernels[] = {
     {"clamp_min_tensor", .elementwise = &description_of_clamp_min_tensor, .in_order = 1},
     {"clamp_max", .elementwise = &description_of_clamp_max, .in_order = 1},
     {"clamp_max_tensor", .elementwise = &description_of_clamp_max_tensor, .in_order = 1},
-    {"lerp", .elementwise = &description_of_lerp, .in_order = 1},
-    {"lerp_scalar", .elementwise = &description_of_lerp_scalar, .in_order = 1},
     {"nan_to_num", .elementwise = &description_of_nan_to_num, .in_order = 1},
-    {"abs", .elementwise = &description_of_abs, .in_order = 1},
-    {"sgn", .elementwise = &description_of_sgn, .in_order = 1},
     {"pow_scalar", .elementwise = &description_of_pow_scalar, .in_order = 1},
     {"sqrt", .elementwise = &description_of_sqrt, .in_order = 1},
     {"rsqrt", .elementwise = &description_of_rsqrt, .in_order = 1},
@@ -3033,15 +3026,22 @@ const KernelEntry elementwise_kernels[] = {
     {"log10", .elementwise = &description_of_log10, .in_order = 1},
     {"log1p", .elementwise = &description_of_log1p, .in_order = 1},
     {"logaddexp", .elementwise = &description_of_logaddexp, .in_order = 1},
+    {"lerp", .elementwise = &description_of_lerp, .in_order = 1},
+    {"lerp_scalar", .elementwise = &description_of_lerp_scalar, .in_order = 1},
     {"masked_fill", .elementwise = &description_of_masked_fill, .in_order = 0},
     {"floor", .elementwise = &description_of_floor, .in_order = 1},
     {"ceil", .elementwise = &description_of_ceil, .in_order = 1},
     {"trunc", .elementwise = &description_of_trunc, .in_order = 1},
     {"round", .elementwise = &description_of_round, .in_order = 1},
     {"frac", .elementwise = &description_of_frac, .in_order = 1},
+    {"where", .elementwise = &description_of_where, .in_order = 1},
+    {"drop_where", .elementwise = &description_of_drop_where, .in_order = 1},
+    {"keep_where", .elementwise = &description_of_keep_where, .in_order = 1},
     {"sign", .elementwise = &description_of_sign, .in_order = 1},
     {"copysign", .elementwise = &description_of_copysign, .in_order = 1},
     {"copysign_scalar", .elementwise = &description_of_copysign_scalar, .in_order = 1},
+    {"abs", .elementwise = &description_of_abs, .in_order = 1},
+    {"sgn", .elementwise = &description_of_sgn, .in_order = 1},
     {"erf", .elementwise = &description_of_erf, .in_order = 1},
     {"erfc", .elementwise = &description_of_erfc, .in_order = 1},
     {"erfinv", .elementwise = &description_of_erfinv, .in_order = 1},
@@ -3095,8 +3095,6 @@ const KernelEntry elementwise_kernels[] = {
     {"addcmul_grad_of_tensor2", .elementwise = &description_of_addcmul_grad_of_tensor2, .in_order = 1},
     {"addcdiv_grad_of_tensor1", .elementwise = &description_of_addcdiv_grad_of_tensor1, .in_order = 1},
     {"addcdiv_grad_of_tensor2", .elementwise = &description_of_addcdiv_grad_of_tensor2, .in_order = 1},
-    {"where_grad_of_input", .elementwise = &description_of_where_grad_of_input, .in_order = 1},
-    {"where_grad_of_other", .elementwise = &description_of_where_grad_of_other, .in_order = 1},
     {"maximum_grad_of_input", .elementwise = &description_of_maximum_grad_of_input, .in_order = 1},
     {"maximum_grad_of_other", .elementwise = &description_of_maximum_grad_of_other, .in_order = 1},
     {"minimum_grad_of_input", .elementwise = &description_of_minimum_grad_of_input, .in_order = 1},
@@ -3115,13 +3113,7 @@ const KernelEntry elementwise_kernels[] = {
     {"clamp_max_grad_of_input", .elementwise = &description_of_clamp_max_grad_of_input, .in_order = 1},
     {"clamp_max_tensor_grad_of_input", .elementwise = &description_of_clamp_max_tensor_grad_of_input, .in_order = 1},
     {"clamp_max_tensor_grad_of_max", .elementwise = &description_of_clamp_max_tensor_grad_of_max, .in_order = 1},
-    {"lerp_grad_of_input", .elementwise = &description_of_lerp_grad_of_input, .in_order = 1},
-    {"lerp_grad_of_end", .elementwise = &description_of_lerp_grad_of_end, .in_order = 1},
-    {"lerp_grad_of_weight", .elementwise = &description_of_lerp_grad_of_weight, .in_order = 1},
-    {"lerp_scalar_grad_of_input", .elementwise = &description_of_lerp_scalar_grad_of_input, .in_order = 1},
-    {"lerp_scalar_grad_of_end", .elementwise = &description_of_lerp_scalar_grad_of_end, .in_order = 1},
     {"nan_to_num_grad_of_input", .elementwise = &description_of_nan_to_num_grad_of_input, .in_order = 1},
-    {"abs_grad_of_input", .elementwise = &description_of_abs_grad_of_input, .in_order = 1},
     {"pow_scalar_grad_of_input", .elementwise = &description_of_pow_scalar_grad_of_input, .in_order = 1},
     {"pow_base_grad_of_exponent", .elementwise = &description_of_pow_base_grad_of_exponent, .in_order = 1},
     {"sqrt_grad_of_input", .elementwise = &description_of_sqrt_grad_of_input, .in_order = 1},
@@ -3137,15 +3129,23 @@ const KernelEntry elementwise_kernels[] = {
     {"logaddexp_grad_of_other", .elementwise = &description_of_logaddexp_grad_of_other, .in_order = 1},
     {"logaddexp2_grad_of_input", .elementwise = &description_of_logaddexp2_grad_of_input, .in_order = 1},
     {"logaddexp2_grad_of_other", .elementwise = &description_of_logaddexp2_grad_of_other, .in_order = 1},
+    {"lerp_grad_of_input", .elementwise = &description_of_lerp_grad_of_input, .in_order = 1},
+    {"lerp_grad_of_end", .elementwise = &description_of_lerp_grad_of_end, .in_order = 1},
+    {"lerp_grad_of_weight", .elementwise = &description_of_lerp_grad_of_weight, .in_order = 1},
+    {"lerp_scalar_grad_of_input", .elementwise = &description_of_lerp_scalar_grad_of_input, .in_order = 1},
+    {"lerp_scalar_grad_of_end", .elementwise = &description_of_lerp_scalar_grad_of_end, .in_order = 1},
     {"unit_or_zero_grad_of_input", .elementwise = &description_of_unit_or_zero_grad_of_input, .in_order = 1},
     {"unit_or_zero_grad_of_other", .elementwise = &description_of_unit_or_zero_grad_of_other, .in_order = 1},
     {"pow_or_zero_grad_of_input", .elementwise = &description_of_pow_or_zero_grad_of_input, .in_order = 1},
-    {"copysign_grad_of_input", .elementwise = &description_of_copysign_grad_of_input, .in_order = 1},
-    {"copysign_scalar_grad_of_input", .elementwise = &description_of_copysign_scalar_grad_of_input, .in_order = 1},
     {"nextafter_grad_of_input", .elementwise = &description_of_nextafter_grad_of_input, .in_order = 1},
     {"frexp_grad_of_input", .elementwise = &description_of_frexp_grad_of_input, .in_order = 1},
     {"ldexp_grad_of_input", .elementwise = &description_of_ldexp_grad_of_input, .in_order = 1},
     {"ldexp_grad_of_other", .elementwise = &description_of_ldexp_grad_of_other, .in_order = 1},
+    {"where_grad_of_input", .elementwise = &description_of_where_grad_of_input, .in_order = 1},
+    {"where_grad_of_other", .elementwise = &description_of_where_grad_of_other, .in_order = 1},
+    {"copysign_grad_of_input", .elementwise = &description_of_copysign_grad_of_input, .in_order = 1},
+    {"copysign_scalar_grad_of_input", .elementwise = &description_of_copysign_scalar_grad_of_input, .in_order = 1},
+    {"abs_grad_of_input", .elementwise = &description_of_abs_grad_of_input, .in_order = 1},
     {"erf_grad_of_input", .elementwise = &description_of_erf_grad_of_input, .in_order = 1},
     {"erfc_grad_of_input", .elementwise = &description_of_erfc_grad_of_input, .in_order = 1},
     {"erfcx_grad_of_input", .elementwise = &description_of_erfcx_grad_of_input, .in_order = 1},

@@ -776,50 +776,6 @@ MULTIVERSIONED void NAME(loop_addcdiv_1)(void *out, void *const *operands, const
     }
 }
 
-MULTIVERSIONED void NAME(loop_where)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const npy_bool *condition_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict other_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const int condition = condition_at[i];
-        const REAL input = input_at[i];
-        const REAL other = other_at[i];
-        out_at[i] = (condition ? input : other);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_drop_where)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const npy_bool *condition_at = operands[0];
-    const REAL *restrict grad_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const int condition = condition_at[i];
-        const REAL grad = grad_at[i];
-        out_at[i] = (condition ? (REAL)0 : grad);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_keep_where)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const npy_bool *condition_at = operands[0];
-    const REAL *restrict grad_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const int condition = condition_at[i];
-        const REAL grad = grad_at[i];
-        out_at[i] = (condition ? grad : (REAL)0);
-    }
-}
-
 MULTIVERSIONED void NAME(loop_maximum)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -992,55 +948,6 @@ MULTIVERSIONED void NAME(loop_clamp_max)(void *out, void *const *operands, const
     }
 }
 
-MULTIVERSIONED void NAME(loop_lerp)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *input_at = operands[0];
-    const REAL *restrict end_at = operands[1];
-    const REAL *restrict weight_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL input = input_at[i];
-        const REAL end = end_at[i];
-        const REAL weight = weight_at[i];
-        const REAL step = (end - input);
-        out_at[i] = ((abs_of(weight) < (REAL)0.5) ? (input + (weight * step)) : (end - (step * ((REAL)1 - weight))));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_lerp_scalar)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *input_at = operands[0];
-    const REAL *restrict end_at = operands[1];
-    const double weight = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL input = input_at[i];
-        const REAL end = end_at[i];
-        const REAL step = (end - input);
-        out_at[i] = (input + ((REAL)weight * step));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *input_at = operands[0];
-    const REAL *restrict end_at = operands[1];
-    const double weight = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL input = input_at[i];
-        const REAL end = end_at[i];
-        const REAL step = (end - input);
-        out_at[i] = (end - (step * (REAL)(1.0 - weight)));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_nan_to_num)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1162,30 +1069,6 @@ MULTIVERSIONED void NAME(loop_nan_to_num_7)(void *out, void *const *operands, co
         const REAL replaced = ((input != input) ? (REAL)nan : input);
         const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);
         out_at[i] = ((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *input_at = operands[0];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL input = input_at[i];
-        out_at[i] = abs_of(input);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_sgn)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *input_at = operands[0];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL input = input_at[i];
-        out_at[i] = (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0));
     }
 }
 
@@ -1339,6 +1222,55 @@ MULTIVERSIONED void NAME(loop_logaddexp)(void *out, void *const *operands, const
     }
 }
 
+MULTIVERSIONED void NAME(loop_lerp)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict end_at = operands[1];
+    const REAL *restrict weight_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL end = end_at[i];
+        const REAL weight = weight_at[i];
+        const REAL step = (end - input);
+        out_at[i] = ((abs_of(weight) < (REAL)0.5) ? (input + (weight * step)) : (end - (step * ((REAL)1 - weight))));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_lerp_scalar)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict end_at = operands[1];
+    const double weight = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL end = end_at[i];
+        const REAL step = (end - input);
+        out_at[i] = (input + ((REAL)weight * step));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_lerp_scalar_1)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict end_at = operands[1];
+    const double weight = numbers[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL end = end_at[i];
+        const REAL step = (end - input);
+        out_at[i] = (end - (step * (REAL)(1.0 - weight)));
+    }
+}
+
 MULTIVERSIONED void NAME(loop_masked_fill)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1415,6 +1347,62 @@ MULTIVERSIONED void NAME(loop_frac)(void *out, void *const *operands, const doub
     }
 }
 
+MULTIVERSIONED void NAME(loop_where)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const npy_bool *condition_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict other_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const int condition = condition_at[i];
+        const REAL input = input_at[i];
+        const REAL other = other_at[i];
+        out_at[i] = (condition ? input : other);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_drop_where)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const npy_bool *condition_at = operands[0];
+    const REAL *restrict grad_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const int condition = condition_at[i];
+        const REAL grad = grad_at[i];
+        out_at[i] = (condition ? (REAL)0 : grad);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_keep_where)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const npy_bool *condition_at = operands[0];
+    const REAL *restrict grad_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const int condition = condition_at[i];
+        const REAL grad = grad_at[i];
+        out_at[i] = (condition ? grad : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_sign)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0));
+    }
+}
+
 MULTIVERSIONED void NAME(loop_copysign)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1426,6 +1414,18 @@ MULTIVERSIONED void NAME(loop_copysign)(void *out, void *const *operands, const 
         const REAL input = input_at[i];
         const REAL other = other_at[i];
         out_at[i] = copysign_of(input, other);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_abs)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        out_at[i] = abs_of(input);
     }
 }
 
@@ -2158,34 +2158,6 @@ MULTIVERSIONED void NAME(loop_addcdiv_grad_of_tensor2)(void *out, void *const *o
     }
 }
 
-MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const npy_bool *restrict condition_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const int condition = condition_at[i];
-        out_at[i] = (condition ? grad : (REAL)0);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_where_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const npy_bool *restrict condition_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const int condition = condition_at[i];
-        out_at[i] = (condition ? (REAL)0 : grad);
-    }
-}
-
 MULTIVERSIONED void NAME(loop_maximum_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2517,49 +2489,6 @@ MULTIVERSIONED void NAME(loop_clamp_max_tensor_grad_of_max)(void *out, void *con
     }
 }
 
-MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict weight_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL weight = weight_at[i];
-        out_at[i] = (grad * ((REAL)1 - weight));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_lerp_grad_of_weight)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict end_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL end = end_at[i];
-        out_at[i] = (grad * (end - input));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const double weight = numbers[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        out_at[i] = (grad * (REAL)(1.0 - weight));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2571,20 +2500,6 @@ MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         out_at[i] = (((input - input) == (REAL)0) ? grad : (REAL)0);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (grad * (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0)));
     }
 }
 
@@ -2862,6 +2777,49 @@ MULTIVERSIONED void NAME(loop_logaddexp2_grad_of_other)(void *out, void *const *
 }
 #endif
 
+MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict weight_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL weight = weight_at[i];
+        out_at[i] = (grad * ((REAL)1 - weight));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_lerp_grad_of_weight)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict end_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL end = end_at[i];
+        out_at[i] = (grad * (end - input));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const double weight = numbers[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        out_at[i] = (grad * (REAL)(1.0 - weight));
+    }
+}
+
 MULTIVERSIONED void NAME(loop_unit_or_zero_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2982,22 +2940,6 @@ MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_5)(void *out, void *cons
     }
 }
 
-MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict result_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL result = result_at[i];
-        out_at[i] = ((input == (REAL)0) ? (REAL)0 : (grad * (result / input)));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -3057,6 +2999,64 @@ MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *opera
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         out_at[i] = (grad * (result * (REAL)0.6931471805599453));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const npy_bool *restrict condition_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const int condition = condition_at[i];
+        out_at[i] = (condition ? grad : (REAL)0);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_where_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const npy_bool *restrict condition_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const int condition = condition_at[i];
+        out_at[i] = (condition ? (REAL)0 : grad);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict result_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL result = result_at[i];
+        out_at[i] = ((input == (REAL)0) ? (REAL)0 : (grad * (result / input)));
+    }
+}
+
+MULTIVERSIONED void NAME(loop_abs_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        out_at[i] = (grad * (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0)));
     }
 }
 

@@ -62,7 +62,7 @@ class _Renderer(ast.NodeTransformer):
             name = function.attr
             arguments = [self.visit(a) for a in node.args]
             keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
-            if name == "tied_to" and not self.on_arrays and len(arguments) == 2:
+            if name == "depending_on" and not self.on_arrays and len(arguments) == 2:
                 arguments.append(ast.Constant(self.operation.rule.node_name.replace("Backward", "BackwardBackward")))
             if name == "conj":
                 # Numbers are conjugated as well, and real values are left alone.

@@ -117,7 +117,7 @@ def _fresh(expression: ast.expr) -> bool:
     if isinstance(expression, ast.UnaryOp):
         return isinstance(expression.op, ast.USub)
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
-        if expression.func.attr == "tied_to":
+        if expression.func.attr == "depending_on":
             return _fresh(expression.args[0])
         return bool(fact_of(expression.func.attr, "fresh"))
     return False

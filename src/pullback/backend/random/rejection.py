@@ -12,10 +12,10 @@ import numpy as np
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.libm import narrow, power
 from pullback.backend.random.checks import is_floating, require_floating, unsupported
-from pullback.backend.random.counts import BinomialSampler, PoissonSampler
 from pullback.backend.random.engine import fill_binomial, fill_gamma, fill_poisson
 from pullback.backend.random.gammas import GammaSampler
 from pullback.backend.random.generator import Generator, chosen
+from pullback.backend.random.poisson_binomial import BinomialSampler, PoissonSampler
 from pullback.backend.random.read_ahead import ReadAhead
 from pullback.native import by_device
 from pullback.typing import Array

@@ -170,15 +170,6 @@ KERNELS: dict[str, Any] = {
         ("not (value == 1.0) and (3.4028234663852886e38 < abs(value) < float('inf'))", None, None),
         ("not (value == 1.0) and not (3.4028234663852886e38 < abs(value) < float('inf'))", 'const REAL quotient = ((tensor1 * (REAL)value) / tensor2);', '(input + quotient)'),
     )),
-    "where": ((("condition", "MASK", ...), ("input", "ARRAY_OR_NUMBER", ...), ("other", "ARRAY_OR_NUMBER", ...),), False, (
-        ('True', '', '(condition ? input : other)'),
-    )),
-    "drop_where": ((("condition", "MASK", ...), ("grad", "ARRAY", ...),), False, (
-        ('True', '', '(condition ? (REAL)0 : grad)'),
-    )),
-    "keep_where": ((("condition", "MASK", ...), ("grad", "ARRAY", ...),), False, (
-        ('True', '', '(condition ? grad : (REAL)0)'),
-    )),
     "maximum": ((("input", "ARRAY", ...), ("other", "ARRAY", ...),), False, (
         ('True', '', 'maximum_of(input, other)'),
     )),
@@ -215,13 +206,6 @@ KERNELS: dict[str, Any] = {
     "clamp_max_tensor": ((("input", "ARRAY", ...), ("max", "ARRAY", ...),), False, (
         ('True', '', 'minimum_of(input, max)'),
     )),
-    "lerp": ((("input", "ARRAY", ...), ("end", "ARRAY", ...), ("weight", "ARRAY", ...),), False, (
-        ('True', 'const REAL step = (end - input);', '((fabs(weight) < (REAL)0.5) ? (input + (weight * step)) : (end - (step * ((REAL)1 - weight))))'),
-    )),
-    "lerp_scalar": ((("input", "ARRAY", ...), ("end", "ARRAY", ...), ("weight", "NUMBER", ...),), False, (
-        ('(abs(weight) < 0.5)', 'const REAL step = (end - input);', '(input + ((REAL)weight * step))'),
-        ('not (abs(weight) < 0.5)', 'const REAL step = (end - input);', '(end - (step * (REAL)(1.0 - weight)))'),
-    )),
     "nan_to_num": ((("input", "ARRAY", ...), ("nan", "OPTIONAL_NUMBER", None), ("posinf", "OPTIONAL_NUMBER", None), ("neginf", "OPTIONAL_NUMBER", None),), False, (
         ('(nan is None) and (posinf is None) and (neginf is None)', 'const REAL replaced = ((input != input) ? (REAL)0 : input); const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);', '((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2)'),
         ('(nan is None) and (posinf is None) and not (neginf is None)', 'const REAL replaced = ((input != input) ? (REAL)0 : input); const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);', '((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2)'),
@@ -231,12 +215,6 @@ KERNELS: dict[str, Any] = {
         ('not (nan is None) and (posinf is None) and not (neginf is None)', 'const REAL replaced = ((input != input) ? (REAL)nan : input); const REAL replaced_2 = ((input == (REAL)INFINITY) ? largest_like(input) : replaced);', '((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2)'),
         ('not (nan is None) and not (posinf is None) and (neginf is None)', 'const REAL replaced = ((input != input) ? (REAL)nan : input); const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);', '((input == (REAL)(-INFINITY)) ? (-largest_like(input)) : replaced_2)'),
         ('not (nan is None) and not (posinf is None) and not (neginf is None)', 'const REAL replaced = ((input != input) ? (REAL)nan : input); const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);', '((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2)'),
-    )),
-    "abs": ((("input", "ARRAY", ...),), False, (
-        ('True', '', 'fabs(input)'),
-    )),
-    "sgn": ((("input", "ARRAY", ...),), False, (
-        ('True', '', '(((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0))'),
     )),
     "pow_scalar": ((("input", "ARRAY", ...), ("exponent", "NUMBER", ...),), False, (
         ('(exponent == 1.0)', None, None),
@@ -274,6 +252,13 @@ KERNELS: dict[str, Any] = {
     "logaddexp": ((("input", "ARRAY", ...), ("other", "ARRAY", ...),), False, (
         ('True', '', 'logaddexp_of(input, other)'),
     )),
+    "lerp": ((("input", "ARRAY", ...), ("end", "ARRAY", ...), ("weight", "ARRAY", ...),), False, (
+        ('True', 'const REAL step = (end - input);', '((fabs(weight) < (REAL)0.5) ? (input + (weight * step)) : (end - (step * ((REAL)1 - weight))))'),
+    )),
+    "lerp_scalar": ((("input", "ARRAY", ...), ("end", "ARRAY", ...), ("weight", "NUMBER", ...),), False, (
+        ('(abs(weight) < 0.5)', 'const REAL step = (end - input);', '(input + ((REAL)weight * step))'),
+        ('not (abs(weight) < 0.5)', 'const REAL step = (end - input);', '(end - (step * (REAL)(1.0 - weight)))'),
+    )),
     "masked_fill": ((("input", "ARRAY", ...), ("mask", "MASK", ...), ("value", "NUMBER", ...),), False, (
         ("(3.4028234663852886e38 < abs(value) < float('inf'))", None, None),
         ("not (3.4028234663852886e38 < abs(value) < float('inf'))", 'const REAL filled = (mask ? (REAL)value : input);', 'filled'),
@@ -293,6 +278,15 @@ KERNELS: dict[str, Any] = {
     "frac": ((("input", "ARRAY", ...),), False, (
         ('True', '', '(input - trunc(input))'),
     )),
+    "where": ((("condition", "MASK", ...), ("input", "ARRAY_OR_NUMBER", ...), ("other", "ARRAY_OR_NUMBER", ...),), False, (
+        ('True', '', '(condition ? input : other)'),
+    )),
+    "drop_where": ((("condition", "MASK", ...), ("grad", "ARRAY", ...),), False, (
+        ('True', '', '(condition ? (REAL)0 : grad)'),
+    )),
+    "keep_where": ((("condition", "MASK", ...), ("grad", "ARRAY", ...),), False, (
+        ('True', '', '(condition ? grad : (REAL)0)'),
+    )),
     "sign": ((("input", "ARRAY", ...),), False, (
         ('True', '', '(((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0))'),
     )),
@@ -301,6 +295,12 @@ KERNELS: dict[str, Any] = {
     )),
     "copysign_scalar": ((("input", "ARRAY", ...), ("other", "ARRAY_OR_NUMBER", ...),), False, (
         ('True', '', 'copysign(input, other)'),
+    )),
+    "abs": ((("input", "ARRAY", ...),), False, (
+        ('True', '', 'fabs(input)'),
+    )),
+    "sgn": ((("input", "ARRAY", ...),), False, (
+        ('True', '', '(((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0))'),
     )),
     "erf": ((("input", "ARRAY", ...),), False, (
         ('True', '', 'erf(input)'),
@@ -469,12 +469,6 @@ KERNELS: dict[str, Any] = {
     "addcdiv_grad_of_tensor2": ((("grad", "ARRAY", ...), ("tensor1", "ARRAY", ...), ("tensor2", "ARRAY", ...), ("value", "NUMBER", ...),), True, (
         ('True', '', '((-grad) * (((REAL)value * tensor1) / (tensor2 * tensor2)))'),
     )),
-    "where_grad_of_input": ((("grad", "ARRAY", ...), ("condition", "MASK", ...),), True, (
-        ('True', '', '(condition ? grad : (REAL)0)'),
-    )),
-    "where_grad_of_other": ((("grad", "ARRAY", ...), ("condition", "MASK", ...),), True, (
-        ('True', '', '(condition ? (REAL)0 : grad)'),
-    )),
     "maximum_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', 'const bool loses = (input < other); const bool ties = (input == other);', '(loses ? (REAL)0 : (ties ? (grad / (REAL)2) : grad))'),
     )),
@@ -539,26 +533,8 @@ KERNELS: dict[str, Any] = {
     "clamp_max_tensor_grad_of_max": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("max", "ARRAY", ...),), True, (
         ('True', '', '((input > max) ? grad : (REAL)0)'),
     )),
-    "lerp_grad_of_input": ((("grad", "ARRAY", ...), ("weight", "ARRAY", ...),), True, (
-        ('True', '', '(grad * ((REAL)1 - weight))'),
-    )),
-    "lerp_grad_of_end": ((("grad", "ARRAY", ...), ("weight", "ARRAY", ...),), True, (
-        ('True', '', '(grad * weight)'),
-    )),
-    "lerp_grad_of_weight": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("end", "ARRAY", ...),), True, (
-        ('True', '', '(grad * (end - input))'),
-    )),
-    "lerp_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("weight", "NUMBER", ...),), True, (
-        ('True', '', '(grad * (REAL)(1.0 - weight))'),
-    )),
-    "lerp_scalar_grad_of_end": ((("grad", "ARRAY", ...), ("weight", "NUMBER", ...),), True, (
-        ('True', '', '(grad * (REAL)weight)'),
-    )),
     "nan_to_num_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', '', '(((input - input) == (REAL)0) ? grad : (REAL)0)'),
-    )),
-    "abs_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', '', '(grad * (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0)))'),
     )),
     "pow_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("exponent", "NUMBER", ...),), True, (
         ('(exponent == 0.0)', None, None),
@@ -614,6 +590,21 @@ KERNELS: dict[str, Any] = {
     "logaddexp2_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', 'const REAL input_2 = (input - other);', '(grad / ((REAL)1 + exp2(input_2)))'),
     )),
+    "lerp_grad_of_input": ((("grad", "ARRAY", ...), ("weight", "ARRAY", ...),), True, (
+        ('True', '', '(grad * ((REAL)1 - weight))'),
+    )),
+    "lerp_grad_of_end": ((("grad", "ARRAY", ...), ("weight", "ARRAY", ...),), True, (
+        ('True', '', '(grad * weight)'),
+    )),
+    "lerp_grad_of_weight": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("end", "ARRAY", ...),), True, (
+        ('True', '', '(grad * (end - input))'),
+    )),
+    "lerp_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("weight", "NUMBER", ...),), True, (
+        ('True', '', '(grad * (REAL)(1.0 - weight))'),
+    )),
+    "lerp_scalar_grad_of_end": ((("grad", "ARRAY", ...), ("weight", "NUMBER", ...),), True, (
+        ('True', '', '(grad * (REAL)weight)'),
+    )),
     "unit_or_zero_grad_of_input": ((("grad", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', '', '(((other == (REAL)0) ? (grad * (REAL)0) : grad) / other)'),
     )),
@@ -629,12 +620,6 @@ KERNELS: dict[str, Any] = {
         ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and ((exponent - 1.0) == 0.5)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * (sqrt(input) * (REAL)exponent))'),
         ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and not ((exponent - 1.0) == 0.5)', None, None),
     )),
-    "copysign_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '((input == (REAL)0) ? (REAL)0 : (grad * (result / input)))'),
-    )),
-    "copysign_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '((input == (REAL)0) ? (REAL)0 : (grad * (result / input)))'),
-    )),
     "nextafter_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', '', '((input == other) ? (REAL)0 : grad)'),
     )),
@@ -646,6 +631,21 @@ KERNELS: dict[str, Any] = {
     )),
     "ldexp_grad_of_other": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
         ('True', '', '(grad * (result * (REAL)0.6931471805599453))'),
+    )),
+    "where_grad_of_input": ((("grad", "ARRAY", ...), ("condition", "MASK", ...),), True, (
+        ('True', '', '(condition ? grad : (REAL)0)'),
+    )),
+    "where_grad_of_other": ((("grad", "ARRAY", ...), ("condition", "MASK", ...),), True, (
+        ('True', '', '(condition ? (REAL)0 : grad)'),
+    )),
+    "copysign_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
+        ('True', '', '((input == (REAL)0) ? (REAL)0 : (grad * (result / input)))'),
+    )),
+    "copysign_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
+        ('True', '', '((input == (REAL)0) ? (REAL)0 : (grad * (result / input)))'),
+    )),
+    "abs_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
+        ('True', '', '(grad * (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0)))'),
     )),
     "erf_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', 'const REAL input_2 = ((-input) * input);', '((grad * exp(input_2)) * (REAL)1.1283791670955126)'),

@@ -11,7 +11,7 @@ from pullback.devices.cuda.positions import PositionChecks
 from pullback.devices.cuda.products import Products
 from pullback.devices.cuda.recurrent import Recurrent
 from pullback.devices.cuda.rows import RowKernels
-from pullback.kernels.positions import check_index
+from pullback.kernels.index_arrays import check_index
 
 _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
@@ -37,5 +37,5 @@ def own_kernels(library: Any) -> dict[str, Any]:
     )
     for family in families:
         fused |= family.kernels()
-    library.functions["kernels.positions"] = {"check_index": PositionChecks(library, check_index).check_index}
+    library.functions["kernels.index_arrays"] = {"check_index": PositionChecks(library, check_index).check_index}
     return fused

@@ -28,7 +28,7 @@ extern "C" __global__ void run(const T *index, const long long count, const long
 
 
 class PositionChecks:
-    """Stands for `check_index` of kernels/positions.py, which would have the host wait for the device."""
+    """Stands for `check_index` of kernels/index_arrays.py, which would have the host wait for the device."""
 
     def __init__(self, library: Any, reference: Any) -> None:
         self._library = library

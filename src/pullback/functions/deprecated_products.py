@@ -10,7 +10,7 @@ import pullback.functions.matrix_products as _products
 import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.facts import declare
-from pullback.functions.older_forms import _warn_of
+from pullback.functions.deprecated_signatures import _warn_of
 from pullback.tensor.foreign_arguments import explaining
 from pullback.tensor.tensor import TensorBase
 
