@@ -102,7 +102,7 @@ def same_exception(expected: Sequence[str], actual: Sequence[str]) -> bool:
 def _same(field: str, expected: Any, actual: Any, dtype: str) -> bool:
     if field == "values" and isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(
-            _close(e, a, TOLERANCE.get(dtype, 1e-6)) for e, a in zip(expected, actual, strict=True)
+            is_close(e, a, TOLERANCE.get(dtype, 1e-6)) for e, a in zip(expected, actual, strict=True)
         )
     return bool(expected == actual)
 
@@ -115,9 +115,10 @@ def _without_idle_strides(seen: dict[str, Any]) -> dict[str, Any]:
     return {**seen, "stride": [step if size != 1 else 0 for step, size in zip(stride, shape, strict=True)]}
 
 
-def _close(expected: Any, actual: Any, tolerance: float) -> bool:
+def is_close(expected: Any, actual: Any, tolerance: float) -> bool:
+    """Whether two values, or lists of them, differ by no more than rounding errors."""
     if isinstance(expected, list):
-        return all(_close(e, a, tolerance) for e, a in zip(expected, actual, strict=True))
+        return all(is_close(e, a, tolerance) for e, a in zip(expected, actual, strict=True))
     if isinstance(expected, float) and isinstance(actual, float):
         if math.isnan(expected) or math.isnan(actual):
             return math.isnan(expected) and math.isnan(actual)

@@ -1,8 +1,13 @@
-"""Runs a program on one library, statement by statement, and notes what can be seen of every tensor."""
+"""Runs a program on one library, statement by statement, and notes what can be seen of every tensor.
+
+Of versions two things are noted: the version of a tensor after the statement that made it, and the writes since. The first
+counts what operations and rules did to their own new results; the second is what the program did.
+"""
 
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -74,16 +79,47 @@ class Step:
 def run(library: Any, statements: Sequence[str], look_always: bool) -> list[Step]:
     """Run a program; tensors are looked at after every statement, or after the last alone (looking renews views)."""
     names = dict(names_for(library))
+    births = Births()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps = []
         for number, statement in enumerate(statements):
             step = run_statement(statement, names)
             step.integers_with_grad = _has_integers_with_grad(names, library)
+            births.note(statement, names, library)
             if look_always or number == len(statements) - 1:
-                step.state = look(names, library)
+                step.state = look(names, library, births)
             steps.append(step)
     return steps
+
+
+class Births:
+    """After which statement each tensor was first there, and its version then."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Any], str, Any]] = {}
+
+    def note(self, statement: str, names: dict[str, Any], library: Any) -> None:
+        """Note the tensors and gradients that are new after a statement."""
+        for tensor in [value for value in names.values() if isinstance(value, library.Tensor)]:
+            for each in (tensor, tensor.grad):
+                if each is not None and self._birth(each) is None:
+                    self._known[id(each)] = weakref.ref(each), statement, _try(_version, each)
+
+    def _birth(self, tensor: Any) -> tuple[str, Any] | None:
+        reference, statement, version = self._known.get(id(tensor), (lambda: None, "", 0))
+        return (statement, version) if reference() is tensor else None
+
+    def versions(self, tensor: Any) -> dict[str, Any]:
+        """The first version, with the statement that made the tensor, and the writes since."""
+        statement, first = self._birth(tensor) or ("", 0)
+        version = _try(_version, tensor)
+        numbers = isinstance(first, int) and isinstance(version, int)
+        return {"version": version - first if numbers else version, "first_version": f"{first}: {statement}"}
+
+
+def _version(tensor: Any) -> int:
+    return int(tensor._version)
 
 
 def _has_integers_with_grad(names: dict[str, Any], library: Any) -> bool:
@@ -100,23 +136,27 @@ def run_statement(statement: str, names: dict[str, Any]) -> Step:
     return Step([])
 
 
-def look(names: dict[str, Any], library: Any) -> State:
+def look(names: dict[str, Any], library: Any, births: Births) -> State:
     """What can be seen of every tensor that has a name."""
     tensors = {name: value for name, value in names.items() if isinstance(value, library.Tensor)}
     with library.no_grad():
-        return {name: _look_at(tensor, tensors) for name, tensor in tensors.items()}
+        return {name: _look_at(tensor, tensors, births) for name, tensor in tensors.items()}
 
 
-def _look_at(tensor: Any, tensors: dict[str, Any]) -> dict[str, Any]:
-    seen = {name: _try(read, tensor) for name, read in _FIELDS.items()}
+def _look_at(tensor: Any, tensors: dict[str, Any], births: Births) -> dict[str, Any]:
+    seen = _fields(tensor, births)
     seen["base"] = next((n for n, t in tensors.items() if t is tensor._base), "hidden" if tensor._is_view() else None)
     grad = tensor.grad
     if grad is None:
         seen["grad"] = None
     else:
         named = next((n for n, t in tensors.items() if t is grad), None)
-        seen["grad"] = {"named": named, **{name: _try(read, grad) for name, read in _FIELDS.items()}}
+        seen["grad"] = {"named": named, **_fields(grad, births)}
     return seen
+
+
+def _fields(tensor: Any, births: Births) -> dict[str, Any]:
+    return {**{name: _try(read, tensor) for name, read in _FIELDS.items()}, **births.versions(tensor)}
 
 
 def _try(read: Callable[[Any], Any], tensor: Any) -> Any:
@@ -139,7 +179,6 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
     "stride": lambda t: list(t.stride()),
     "offset": lambda t: t.storage_offset(),
     "values": _values,
-    "version": lambda t: t._version,
     "is_view": lambda t: t._is_view(),
     "is_inference": lambda t: t.is_inference(),
     "requires_grad": lambda t: t.requires_grad,

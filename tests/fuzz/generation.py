@@ -21,7 +21,7 @@ SHAPES: tuple[list[int], ...] = ([], [1], [2], [3], [4], [2, 2], [2, 3], [1, 3],
 INEXACT = re.compile(
     r"exp|log|sin|cos|tan|sigmoid|softmax|gelu|norm|var|std|mean|sqrt|erf|pow|polar|lerp|/|div|reciprocal|autograd|backward|\*\*"
 )
-"""Statements whose results may differ by a rounding error: their bytes are not looked at."""
+"""Statements whose results may differ by a rounding error: their bytes are not looked at, neither before nor after."""
 MODES = ("torch.no_grad()", "torch.inference_mode()", "torch.enable_grad()")
 
 
@@ -144,6 +144,8 @@ class ProgramMaker:
         """A random statement, now and then in a block that switches recording."""
         makers, weights = zip(*MAKERS, strict=True)
         text: str = self.random.choices(makers, weights)[0](self)
+        while INEXACT.search(text) and any(".view(torch." in statement for statement in self.statements):
+            text = self.random.choices(makers, weights)[0](self)
         chance = self.random.random()
         if chance < 0.12 and "detach_" not in text and ".data = " not in text:
             return f"with {MODES[0] if chance < 0.08 else MODES[1] if chance < 0.11 else MODES[2]}: {text}"

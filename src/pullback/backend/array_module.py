@@ -345,9 +345,12 @@ def cast_array(array: Array, dtype: DType) -> Array:
     if array.dtype == dtype:
         return array
     if array.dtype.kind in "cW" and dtype.kind not in "cWb":
-        return cast(Array, parts(array)[0]).astype(dtype)
+        return cast(Array, _without_repetition(parts(array)[0]).astype(dtype))
     if dtype.itemsize == 1 and dtype.kind in "fV":
         return _as_float8(array, dtype)
-    if array.ndim and 0 in array.strides and array.size:
-        array = copy_array(array)  # NumPy would put a repeated dimension last in memory
-    return cast_half(array, dtype)
+    return cast_half(_without_repetition(array), dtype)
+
+
+def _without_repetition(array: Array) -> Array:
+    """A copy of an array that repeats its memory: casts of NumPy put a repeated dimension last."""
+    return copy_array(array) if array.ndim and 0 in array.strides and array.size else array

@@ -27,12 +27,12 @@ def repeat(grad: Tensor, input: Tensor, repeats: Shape) -> Pullback:
     return wrt(input=F.repeat_back(grad, input.shape, repeats))
 
 
-@linear(in_place=True, out_dtype="c_types", fresh=True, found="torch and method")
+@linear(in_place=True, out_dtype="c_types", fresh=True, writes="fill", found="torch and method")
 def tril(grad: Tensor, input: Tensor, diagonal: int) -> Pullback:
     return wrt(input=F.tril(grad, diagonal))
 
 
-@linear(in_place=True, out_dtype="c_types", fresh=True, found="torch and method")
+@linear(in_place=True, out_dtype="c_types", fresh=True, writes="fill", found="torch and method")
 def triu(grad: Tensor, input: Tensor, diagonal: int) -> Pullback:
     return wrt(input=F.triu(grad, diagonal))
 

@@ -211,13 +211,13 @@ def _refuse_recorded(input: Tensor, what: str) -> None:
 def resize_(input: Tensor, *size: Any, memory_format: Any = None, **named: Any) -> Tensor:
     """Give the tensor another shape in place: on its own storage where that is large enough."""
     _refuse_recorded(input, "resize")
-    check_in_place(input, "resize", records=False)
     shape = sizes((named["size"],) if named else size, "resize_", "size")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: sizes {list(shape)} must not be negative")
     array = input._array
     if shape == array.shape:
         return input
+    check_in_place(input, "resize", records=False)
     offset, count = storage_offset(array), math.prod(shape)
     flat = flat_storage(array)
     if offset + count > flat.size:

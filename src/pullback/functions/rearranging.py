@@ -132,7 +132,9 @@ def repeat_interleave(
         input, dim = G.reshape(input, (-1,)), 0
     at = wrap_dim(dim, input._array.ndim)
     if input._array.ndim == 0:
-        input = G.reshape(input, (1,))
+        raise IndexError(
+            f"Dimension specified as {dim} but tensor has no dimensions: repeat_interleave() without dim repeats a number"
+        )
     if isinstance(repeats, Tensor) and repeats._array.size == 1:
         repeats = G.reshape(G.expand(repeats, (input._array.shape[at],)), (-1,))
     if not isinstance(repeats, Tensor):

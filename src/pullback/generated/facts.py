@@ -185,7 +185,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'writes': {
         'after_reading': 'fill_in_place_tensor',
         'at_positions': 'index_add index_copy index_put index_reduce scatter scatter_add scatter_reduce',
-        'fill': 'fill fill_in_place index_fill masked_fill masked_fill_tensor zero',
+        'fill': 'fill fill_in_place index_fill masked_fill masked_fill_tensor tril triu zero',
         'unrecorded': 'logical_and logical_not logical_or logical_xor',
     },
     'written_in': {

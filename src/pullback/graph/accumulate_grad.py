@@ -28,7 +28,7 @@ from pullback.modes.switches import process, switches
 from pullback.native.locks import process_lock
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
-from pullback.tensor.version_counter import VersionCounter, count_write
+from pullback.tensor.version_counter import InferenceVersion, VersionCounter, count_write
 
 _creation_lock = process_lock()
 
@@ -98,13 +98,19 @@ class AccumulateGrad(Node):
             elif type(current) is not Tensor:
                 variable._grad = current + new_tensor(as_array(grad))
             else:
+                counter = current._counter
+                if current._extra is not None and current._extra.inference:
+                    from pullback.graph.history import check_inference  # lazy: history builds on this module
+
+                    check_inference(current)
                 try:
                     add_in_place(current._array, grad)
                 except ValueError:
                     raise gradient_of_former_shape(current._array.shape, grad.shape) from None
-                counter = current._counter
                 if counter is None:
                     current._counter = VersionCounter(1)
+                elif isinstance(counter, InferenceVersion):
+                    counter.count_write()
                 else:
                     count_write(counter)
                 if mirrors:
@@ -164,7 +170,10 @@ class AccumulateGrad(Node):
         with self.lock:
             current = variable._grad
             if current is None:
-                variable._grad = _copied(grad, variable) if grad._requires_grad else self._taken(grad._array, 0)
+                made = _copied(grad, variable) if grad._requires_grad else self._taken(grad._array, 0)
+                variable._grad = made
+                if process.changed:
+                    made._note_inference()
             else:
                 variable._grad = current + grad
 

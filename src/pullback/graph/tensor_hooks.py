@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from pullback.backend.layout import contiguous_format
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.tensor.tensor import Tensor, _Graph
 
@@ -45,7 +46,7 @@ def retain_grad(tensor: Tensor, enabled: bool = True) -> None:
         if kept is None or grad is None:
             return
         current = kept._grad
-        kept._grad = grad.clone() if current is None else current + grad
+        kept._grad = grad.clone(memory_format=contiguous_format) if current is None else current + grad
 
     tensor._require_extra().retains_grad = True
     node.require_extra().retain_hooks[output_nr] = keep

@@ -162,9 +162,9 @@ def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
 
 def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix."""
+    refuse_kinds(input, "b", "trace")
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    refuse_kinds(input, "b", "trace")
     if input.dtype.kind in "iu":
         return np.trace(input, dtype=np.int64)
     wide = np.float32 if input.dtype.itemsize == 2 else input.dtype

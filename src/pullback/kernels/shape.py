@@ -170,25 +170,22 @@ def _check_view_dtype(input: Array, dtype: DType) -> None:
         raise RuntimeError(
             f"self.dim() cannot be 0 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes)"
         )
-    if input.size and input.shape[-1] > 1 and input.strides[-1] != input.itemsize:
+    ratio = dtype.itemsize // input.itemsize
+    if ratio > 1 and input.shape[-1] % ratio:
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} (different "
+            f"element sizes), but got {input.shape[-1]}"
+        )
+    if input.size and input.strides[-1] != input.itemsize:
         raise RuntimeError(
             f"self.stride(-1) must be 1 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes), "
-            "but got "
-            f"{input.strides[-1] // input.itemsize}"
+            f"but got {input.strides[-1] // input.itemsize}"
         )
-    if dtype.itemsize > input.itemsize:
-        ratio = dtype.itemsize // input.itemsize
-        if input.shape[-1] % ratio:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} (different "
-                f"element sizes), but got {input.shape[-1]}"
-            )
-        if any(stride % dtype.itemsize for stride in input.strides[:-1]):
-            raise RuntimeError(
-                f"self.stride(0) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} "
-                "(different "
-                "element sizes)"
-            )
+    if ratio > 1 and any(stride % dtype.itemsize for stride in input.strides[:-1]):
+        raise RuntimeError(
+            f"self.stride(0) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} "
+            "(different element sizes)"
+        )
 
 
 @native

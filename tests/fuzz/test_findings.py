@@ -1,0 +1,97 @@
+"""What random programs have found: each of these once did something else than PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pullback
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using backward")
+
+INFERENCE = "with torch.inference_mode(): a = torch.ones(2)"
+BACKWARD = "with torch.inference_mode(): b.backward(retain_graph=True)"
+
+VALUES: dict[str, tuple[list[str], str, Any]] = {
+    "a retained gradient is row-major": (
+        ["a = torch.ones(2, 3).requires_grad_()", "b = a.mT", "b.retain_grad()", "b.backward(torch.ones_like(b))"],
+        "b.grad.stride()",
+        (2, 1),
+    ),
+    "a cast of repeated complex numbers is row-major": (
+        ["a = torch.ones(2, 3, dtype=torch.complex64).expand(2, 2, 3)", "b = a.to(torch.int64)"],
+        "b.stride()",
+        (6, 3, 1),
+    ),
+    "a triangle is written to repeated memory": (
+        ["a = torch.tensor([[1.0, 2.0]]).expand(2, 2)", "a.triu_()"],
+        "a.tolist()",
+        [[0.0, 2.0], [0.0, 2.0]],
+    ),
+    "an inference tensor may be resized to its size": ([INFERENCE, "a.resize_(2)"], "a.tolist()", [1.0, 1.0]),
+    "a gradient made in inference mode is an inference tensor": (
+        [
+            "a = torch.ones(2).requires_grad_()",
+            "b = (a * a).sum()",
+            "with torch.inference_mode(): b.backward(create_graph=True)",
+        ],
+        "a.grad.is_inference()",
+        True,
+    ),
+    "a gradient made in inference mode is added to there": (
+        ["a = torch.ones(2).requires_grad_()", "b = a.sum()", BACKWARD, BACKWARD],
+        "a.grad.tolist()",
+        [2.0, 2.0],
+    ),
+}
+
+ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
+    "a gradient made in inference mode is not added to elsewhere": (
+        ["a = torch.ones(2).requires_grad_()", "b = a.sum()", BACKWARD, "b.backward()"],
+        RuntimeError,
+        "Inplace update to inference tensor outside InferenceMode",
+    ),
+    "an inference tensor may not be resized": (
+        [INFERENCE, "a.resize_(3)"],
+        RuntimeError,
+        "Inplace update to inference tensor outside InferenceMode",
+    ),
+    "a number has no dimension to be repeated along": (
+        ["torch.tensor(1.0).repeat_interleave(2, 0)"],
+        IndexError,
+        "Dimension specified as 0 but tensor has no dimensions",
+    ),
+    "the trace of truth values is refused, whatever their shape": (
+        ["torch.ones(2, 2, 2, dtype=torch.bool).trace()"],
+        NotImplementedError,
+        "\"trace\" not implemented for 'Bool'",
+    ),
+    "elements that lie apart are not seen in a smaller dtype, not even one": (
+        ["torch.ones(3).as_strided([1], [2]).view(torch.int16)"],
+        RuntimeError,
+        r"self.stride\(-1\) must be 1",
+    ),
+}
+
+
+def run(statements: list[str]) -> dict[str, Any]:
+    names: dict[str, Any] = {"torch": pullback}
+    for statement in statements:
+        exec(statement, names)
+    return names
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_program_gives_what_pytorch_gives(name: str) -> None:
+    statements, expression, expected = VALUES[name]
+
+    assert eval(expression, run(statements)) == expected
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_program_is_refused_as_in_pytorch(name: str) -> None:
+    statements, kind, message = ERRORS[name]
+
+    with pytest.raises(kind, match=message):
+        run(statements)
