@@ -60,8 +60,8 @@ def first_difference(
         if theirs.raised:
             return None  # what a refused statement left behind is not defined
         for name, seen in theirs.state.items():
-            for difference in _differences(number, statement, name, seen, ours.state.get(name, {})):
-                difference = replace(difference, before=before, integers_with_grad=integers)
+            for difference in _differences(number, before, name, seen, ours.state.get(name, {})):
+                difference = replace(difference, statement=statement, before=before, integers_with_grad=integers)
                 place = (name, difference.field)
                 if place in passed:
                     continue
@@ -74,7 +74,7 @@ def first_difference(
 
 
 def _differences(
-    number: int, statement: str, name: str, seen: dict[str, Any], mine: dict[str, Any]
+    number: int, before: str, name: str, seen: dict[str, Any], mine: dict[str, Any]
 ) -> Iterator[Difference]:
     """How what is seen of one tensor differs, field by field, and then of its gradient."""
     seen, mine = _without_idle_strides(seen), _without_idle_strides(mine)
@@ -84,10 +84,10 @@ def _differences(
         if 0 in seen["shape"] and field in ("stride", "offset"):
             continue  # an empty tensor lies nowhere
         if field == "grad" and isinstance(value, dict) and isinstance(other, dict):
-            for part in _differences(number, statement, f"{name}.grad", value, other):
-                yield Difference(number, statement, f"grad.{part.field}", part.expected, part.actual, dtype)
-        elif not _same(field, value, other, dtype):
-            yield Difference(number, statement, f"{field} of {name}", value, other, dtype)
+            for part in _differences(number, before, f"{name}.grad", value, other):
+                yield Difference(number, "", f"grad.{part.field}", part.expected, part.actual, dtype)
+        elif not _same(field, value, other, tolerance_of(dtype, before)):
+            yield Difference(number, "", f"{field} of {name}", value, other, dtype)
 
 
 def _shown(step: Step) -> str:
@@ -99,10 +99,16 @@ def same_exception(expected: Sequence[str], actual: Sequence[str]) -> bool:
     return bool(expected) == bool(actual) and (not expected or expected[0] in actual)
 
 
-def _same(field: str, expected: Any, actual: Any, dtype: str) -> bool:
+def tolerance_of(dtype: str, before: str) -> float:
+    """How far values may be apart: as far as in the narrowest dtype that the program has computed with."""
+    narrow = [value for name, value in TOLERANCE.items() if f"torch.{name}" in before and "float16" in name]
+    return max([TOLERANCE.get(dtype, 1e-6), *narrow])
+
+
+def _same(field: str, expected: Any, actual: Any, tolerance: float) -> bool:
     if field == "values" and isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(
-            is_close(e, a, TOLERANCE.get(dtype, 1e-6)) for e, a in zip(expected, actual, strict=True)
+            is_close(e, a, tolerance) for e, a in zip(expected, actual, strict=True)
         )
     return bool(expected == actual)
 

@@ -97,6 +97,16 @@ def test_a_write_after_other_data_is_a_modification() -> None:
         result.sum().backward()
 
 
+def test_a_view_goes_on_as_one_after_other_data() -> None:
+    base, source = pullback.ones(3), numbers(1, 3)
+    view: Any = base.view(1, 3)
+    view[0:] = source
+    view.data = source.detach().clone()
+    view.squeeze_(-1)
+
+    assert view.grad_fn.name() == "SqueezeBackward4"
+
+
 def test_former_memory_is_released_with_the_graph() -> None:
     x, weight = numbers(2, 3), numbers(4, 3)
     result = linear(x, weight)

@@ -224,7 +224,7 @@ def _set_view_edge(input: Tensor, edge: Any, function: Callable[[Tensor], Tensor
         input._edge = edge
         return
     info.edge = edge
-    info.attr_version = input._version
+    info.attr_version = 0 if input._counter is None else input._counter.value
     if (replay := info.replay) is not None:
         info.replay = lambda base: function(replay(base))
 
