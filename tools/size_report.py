@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools import check_tables
 
-RENDERED = ("elementwise.c", "elementwise_loops.h", "optimizer_step_loops.h")
+RENDERED = ("elementwise.c", "elementwise_loops.h", "optimizer_step_loops.h", "row_loops.h")
 """What the generator writes in native/."""
 IGNORED_TOKENS = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 

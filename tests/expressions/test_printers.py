@@ -23,7 +23,6 @@ from pullback.expressions.rows import (
     RowProgram,
     Scan,
     fuse_rows,
-    print_c_rows,
     print_cuda_rows,
     print_numpy_rows,
 )
@@ -148,22 +147,16 @@ def test_a_remainder_has_the_sign_of_the_divisor() -> None:
         ("running", lambda a: np.sqrt(np.cumsum(a * a, -1))),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("language", ["numpy", pytest.param("c", marks=needs_compiler)])
-def test_a_row_program(tmp_path: Path, program: str, reference: Any, language: str) -> None:
+def test_a_row_program(program: str, reference: Any) -> None:
     a = np.arange(15, dtype=np.float32).reshape(3, 5) / 7 - 1
-    if language == "numpy":
-        actual = run_numpy(print_numpy_rows("f", ["x"], ROWS[program]), "f", a)
-    else:
-        actual, room = np.empty_like(a), np.empty((2, 5), np.float32)
-        made = compile_c(tmp_path, print_c_rows("f", ["x"], ROWS[program]))
-        made.f(pointer(actual), pointer(a), ctypes.c_size_t(3), ctypes.c_size_t(5), pointer(room))
+    actual = run_numpy(print_numpy_rows("f", ["x"], ROWS[program]), "f", a)
     np.testing.assert_allclose(actual, reference(a), rtol=2e-6, atol=1e-6)
 
 
 def test_costly_maps_are_kept_and_cheap_ones_computed_again() -> None:
     assert SOFTMAX.kept() == ["e"]
     assert NORM.kept() == []
-    text = print_c_rows("f", ["x"], NORM)
+    text = print_cuda_rows("f", ["x"], NORM)
     assert text.count("const REAL rest = (x - (total / (REAL)5));") == 2
 
 

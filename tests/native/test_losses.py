@@ -122,7 +122,7 @@ def test_what_is_no_probability_raises_as_the_reference_does() -> None:
         (losses.mse_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 3)),
         (losses.mse_loss_grad, (np.ones(1, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 0)),
         (losses.mse_loss_grad, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 1)),
-        (losses.smooth_l1_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 1, -1.0)),
+        (losses.smooth_l1_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 1, None)),
         (losses.binary_cross_entropy, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32))),
     ],
 )

@@ -103,6 +103,14 @@ def test_logsumexp(size: int, keepdim: bool, dtype: Any) -> None:
 
 
 @dtypes
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dims", [None, (), (0,), (1,), (0, 1), (1, 2)])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 33, 70)])
+def test_logsumexp_over_neighbouring_dimensions(shape: Any, dims: Any, keepdim: bool, dtype: Any) -> None:
+    assert_as_reference(softmaxes.logsumexp, normal(shape, dtype), dims, keepdim)
+
+
+@dtypes
 def test_small_probabilities_are_subnormal_not_zero(dtype: Any) -> None:
     distance = -100 if dtype == np.float32 else -740
     actual = softmaxes.softmax(np.array([0.0, distance], dtype), 0)
@@ -121,8 +129,8 @@ def test_small_probabilities_are_subnormal_not_zero(dtype: Any) -> None:
         ("softmax", (np.zeros(3, ">f4"), 0)),
         ("softmax_grad", (np.zeros(3, np.float32), np.zeros(3, np.float64), 0)),
         ("softmax_grad", (np.zeros(3, np.float32), np.zeros((1, 3), np.float32), 0)),
-        ("logsumexp", (np.zeros((2, 3), np.float32), (0,))),
-        ("logsumexp", (np.zeros((2, 3), np.float32), None)),
+        ("logsumexp", (np.zeros((2, 3, 4), np.float32), (0, 2))),
+        ("logsumexp", (np.zeros((2, 3), np.float32), (2,))),
     ],
 )
 def test_what_is_left_to_the_reference(name: str, arguments: tuple[Any, ...]) -> None:

@@ -18,9 +18,10 @@ from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace, functions_by_file
 from tools.codegen.emit_kernel_namespace import emit_kernel_namespace
 from tools.codegen.emit_modules import VOCABULARY, emit_first_use, emit_namespace, emit_registry
+from tools.codegen.emit_rows import emit_rows
 from tools.codegen.emit_steps import emit_steps
 from tools.codegen.formatting import drop_old, format_python
-from tools.codegen.native_kernels import find_native_kernels
+from tools.codegen.native_kernels import find_native_kernels, find_row_kernels
 from tools.codegen.public_names import PublicNames
 from tools.codegen.read_facts import derived_facts, emit_facts, read_aliases, read_facts
 
@@ -71,6 +72,7 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
     texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
         native
     )
+    texts[source / "native" / "row_loops.h"] = emit_rows(find_row_kernels(sources, source / "native", refusals))
     texts[source / "native" / "optimizer_step_loops.h"] = emit_steps(sources)
     texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
     return texts, operations

@@ -15,6 +15,7 @@ from pullback.expressions.tree import MASK, NUMBER, REAL, TEXT, Load
 from pullback.rules.emit_apply import line_function_name, line_parameters
 from pullback.rules.model import OPTIONAL_TENSOR, TENSOR_OR_NUMBER, Line, Operation, Refusal
 from pullback.rules.saved_values import saved_values
+from tools.codegen.emit_rows import RowKernel, is_of_rows, render_rows
 from tools.codegen.emit_steps import is_step
 
 _KINDS = {
@@ -73,23 +74,39 @@ def find_native_kernels(
     written = written_by_hand(native_folder)
     kernels: list[NativeKernel] = []
     for module, function in sources.marked():
-        if function.name in written or is_step(function):
+        if function.name in written or is_step(function) or is_of_rows(function):
             continue
         try:
             kernels.append(render_kernel(sources, module, function))
         except Unrenderable as problem:
-            path = sources.modules[module].path
-            message = (
-                f"{function.name} cannot be rendered to C ({problem}): write it as one expression of NumPy functions "
-                "that expressions/functions.py knows, take @native away, or write the kernel in src/pullback/native"
-            )
-            refusals.append(Refusal(path, function.lineno, message))
+            refusals.append(_refusal(sources, module, function, problem))
     for operation in operations:
         for line in operation.rule.lines:
             rendered = render_line(sources, operation, line)
             if rendered is not None:
                 kernels.append(rendered)
     return kernels
+
+
+def find_row_kernels(sources: PythonSources, native_folder: Path, refusals: list[Refusal]) -> list[RowKernel]:
+    """The marked kernels along a dimension, and losses of a whole array, that no file of C holds."""
+    written = written_by_hand(native_folder)
+    kernels = []
+    for module, function in sources.marked():
+        if function.name not in written and is_of_rows(function):
+            try:
+                kernels.append(render_rows(sources, module, function))
+            except Unrenderable as problem:
+                refusals.append(_refusal(sources, module, function, problem))
+    return kernels
+
+
+def _refusal(sources: PythonSources, module: str, function: ast.FunctionDef, problem: Unrenderable) -> Refusal:
+    message = (
+        f"{function.name} cannot be rendered to C ({problem}): write it as one expression of NumPy functions "
+        "that expressions/functions.py knows, take @native away, or write the kernel in src/pullback/native"
+    )
+    return Refusal(sources.modules[module].path, function.lineno, message)
 
 
 def written_by_hand(folder: Path) -> set[str]:

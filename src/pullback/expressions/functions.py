@@ -38,6 +38,8 @@ _NUMPY = {"asin": "arcsin", "acos": "arccos", "atan2": "arctan2"}
 FUNCTIONS: dict[str, Function] = {
     function.name: function
     for function in [
+        Function("exp_below_zero", "EXPONENTIAL", "np.exp", "exp", costly=True),
+        Function("exp_of_shifted", "EXPONENTIAL_OR_INFINITY", "np.exp", "exp", costly=True),
         *_costly("exp", "expm1", "log", "log1p", "tanh"),
         *_costly("sin", "cos", libm=True),
         *_costly("tan", in_float32_alone=True, libm=True),

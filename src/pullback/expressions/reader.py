@@ -56,14 +56,14 @@ class Optional:
     load: Load
 
 
-class _Fact:
+class Fact:
     """Something about an array that is known, or must not matter, when its kernel is compiled."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
-_DTYPE, _CAST, _SIZE, _NUMPY, _MATH, _F = (_Fact(n) for n in ("dtype", "cast", "size", "numpy", "math", "F"))
+_DTYPE, _CAST, _SIZE, _NUMPY, _MATH, _F = (Fact(n) for n in ("dtype", "cast", "size", "numpy", "math", "F"))
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -271,7 +271,7 @@ class Reader:
 
     def truth(self, value: Any) -> bool:
         """Whether a test holds on this way."""
-        if isinstance(value, _Fact):
+        if isinstance(value, Fact):
             raise Unrenderable(f"a test on the {value.name} of an array")
         kind = _kind(value)
         if kind is None:
@@ -402,7 +402,7 @@ class Reader:
                 return False
             raise Unrenderable("a test on the size of an array")
         sign = _COMPARISONS.get(type(operator))
-        if sign is None or isinstance(left, _Fact) or isinstance(right, _Fact):
+        if sign is None or isinstance(left, Fact) or isinstance(right, Fact):
             raise Unrenderable(f"the comparison {type(operator).__name__}")
         if _kind(left) == TEXT and isinstance(right, str):
             same = Operation("same_text", (left, Quoted(right)), CONDITION)

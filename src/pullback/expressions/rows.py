@@ -15,10 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pullback.expressions.c_printer import print_c
 from pullback.expressions.cuda_printer import Unprintable, print_cuda
 from pullback.expressions.numpy_printer import print_numpy
-from pullback.expressions.tree import Expr, is_costly, loads, substitute
+from pullback.expressions.tree import NUMBER, Expr, Load, is_costly, loads, substitute, walk
 
 _NUMPY_REDUCTIONS = {"sum": "np.sum", "product": "np.prod", "maximum": "np.max", "minimum": "np.min"}
 _NUMPY_SCANS = {
@@ -40,11 +39,12 @@ class Map:
 
 @dataclass(frozen=True)
 class Reduce:
-    """One number for the row: the sum, product, maximum or minimum of the values of its elements."""
+    """One number for the row: the sum, product, maximum or minimum of the values of its elements; `wide`: in float64."""
 
     name: str
     how: str
     value: Expr
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,34 @@ Printer: TypeAlias = Callable[[Expr], str]
 
 @dataclass(frozen=True)
 class RowProgram:
-    """Steps, and the value of every element of the result."""
+    """Steps, and the value of every element of the result, or of the row.
+
+    Of the operands, `per_row` have one number for a row, and `along` one row for all rows. `others` are further results.
+    Where one of the masks `requires` does not hold, the program does not serve.
+    """
 
     steps: tuple[RowStep, ...]
     result: Expr
+    per_row: frozenset[str] = frozenset()
+    along: frozenset[str] = frozenset()
+    others: tuple[Expr, ...] = ()
+    requires: tuple[Expr, ...] = ()
+
+    def names_of_rows(self) -> set[str]:
+        """The operands and steps that are one number for a row."""
+        names = set(self.per_row)
+        elements = {n for v in (*[s.value for s in self.steps], self.result) for n in _arrays(v)} - names
+        elements -= {step.name for step in self.steps}
+        for step in self.steps:
+            if isinstance(step, Reduce) or (isinstance(step, Map) and not _arrays(step.value) & elements):
+                names.add(step.name)
+            else:
+                elements.add(step.name)
+        return names
+
+    def has_elements(self, value: Expr) -> bool:
+        """Whether a value is another one for each element of the row."""
+        return bool(_arrays(value) - self.names_of_rows())
 
     def kept(self) -> list[str]:
         """The names that must be in memory: scans, and costly maps that a later pass reads."""
@@ -80,6 +104,11 @@ class RowProgram:
         return names
 
 
+def _arrays(value: Expr) -> set[str]:
+    """The names that an expression reads, without numbers of the call."""
+    return {part.name for part in walk(value) if isinstance(part, Load) and part.kind != NUMBER}
+
+
 def print_numpy_rows(name: str, parameters: list[str], program: RowProgram) -> str:
     """A function of arrays whose last axis is the row."""
     lines = [f"def {name}({', '.join(parameters)}):"]
@@ -91,25 +120,6 @@ def print_numpy_rows(name: str, parameters: list[str], program: RowProgram) -> s
             text = f"{_NUMPY_SCANS[step.how]}({text}, axis=-1)"
         lines.append(f"    {step.name} = {text}")
     return "\n".join([*lines, f"    return {print_numpy(program.result)}", ""])
-
-
-def print_c_rows(name: str, operands: list[str], program: RowProgram) -> str:
-    """A function of C over rows without gaps: `out`, `operands`, the number of rows, their length, and room to keep in."""
-    kept = program.kept()
-    given = ", ".join(f"const REAL *{operand}_rows" for operand in operands)
-    lines = [f"void {name}(REAL *out_rows, {given}, size_t rows, size_t length, REAL *room)", "{"]
-    lines.append("    for (size_t row = 0; row < rows; row++) {")
-    lines += [f"        const REAL *{operand}_at = {operand}_rows + row * length;" for operand in operands]
-    lines += [f"        REAL *{step}_at = room + {place} * length;" for place, step in enumerate(kept)]
-    lines.append("        REAL *out_at = out_rows + row * length;")
-    for declared, body, _ in _passes(program, operands, print_c):
-        lines += [f"        {text}" for text in declared]
-        lines += [
-            "        for (size_t i = 0; i < length; i++) {",
-            *[f"            {text}" for text in body],
-            "        }",
-        ]
-    return "\n".join([*lines, "    }", "}", ""])
 
 
 def print_cuda_rows(name: str, operands: list[str], program: RowProgram) -> str:

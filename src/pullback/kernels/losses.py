@@ -49,9 +49,8 @@ def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> A
 @checked
 def smooth_l1_loss(input: Array, target: Array, reduction: int = 1, beta: float = 1.0) -> Array:
     """Half the squared distance over `beta` where it is below `beta`, the distance less half of `beta` elsewhere."""
-    values = _rounded_distance(input, target, beta)
-    values /= beta
-    return cast_array(reduce_loss(values, reduction), input.dtype)
+    reduced = reduce_loss(_rounded_distance(input, target, beta), reduction)
+    return cast_array(np.asarray(reduced / beta), input.dtype)
 
 
 def _rounded_distance(input: Array, target: Array, limit: float) -> Array:
@@ -62,10 +61,8 @@ def _rounded_distance(input: Array, target: Array, limit: float) -> Array:
     distance = np.asarray(widened(input) - widened(target))
     np.abs(distance, out=distance)
     short = np.minimum(distance, limit)
+    distance -= 0.5 * short
     distance *= short
-    short *= short
-    short *= 0.5
-    distance -= short
     return distance
 
 
@@ -91,7 +88,9 @@ def huber_loss(input: Array, target: Array, reduction: int = 1, delta: float = 1
 @native
 def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """log(1 + exp(-target * input))."""
-    return cast_array(reduce_loss(np.logaddexp(0, -widened(target) * widened(input)), reduction), input.dtype)
+    power = -widened(target) * widened(input)
+    values = np.maximum(power, 0) + np.log1p(np.exp(-np.abs(power)))
+    return cast_array(reduce_loss(values, reduction), input.dtype)
 
 
 @native

@@ -31,6 +31,7 @@ struct KernelEntry {
     int kind;                          /* which of the kernels that share the function this is */
     BlockFunction of_float, of_double; /* or its loops, where these differ */
     const struct Elementwise *elementwise;
+    const struct RowKernel *rows;
     int in_order; /* whether the result lies in the order of the operands' dimensions: see in_operands_order */
 };
 

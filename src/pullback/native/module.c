@@ -18,9 +18,9 @@
     TABLE(folding_kernels) TABLE(gather_kernels) TABLE(grid_sampling_kernels) TABLE(gru_kernels)                       \
     TABLE(indexing_kernels) TABLE(joining_kernels) TABLE(many_array_kernels) TABLE(matrix_product_kernels)             \
     TABLE(nll_loss_kernels) TABLE(normalization_kernels) TABLE(optimizer_step_kernels) TABLE(padding_kernels)          \
-    TABLE(pair_loss_kernels) TABLE(partial_gradient_kernels) TABLE(pooling_kernels) TABLE(random_kernels)              \
-    TABLE(rearranging_kernels) TABLE(recurrent_kernels) TABLE(reduction_gradient_kernels) TABLE(reductions_kernels)    \
-    TABLE(rejection_kernels) TABLE(resampling_kernels) TABLE(scan_kernels) TABLE(softmaxes_kernels)                    \
+    TABLE(row_kernels) TABLE(partial_gradient_kernels) TABLE(pooling_kernels) TABLE(random_kernels)              \
+    TABLE(rearranging_kernels) TABLE(recurrent_kernels) TABLE(reductions_kernels)    \
+    TABLE(rejection_kernels) TABLE(resampling_kernels) TABLE(scan_kernels)                    \
     TABLE(topk_kernels) TABLE(view_kernels) TABLE(whole_number_kernels)
 
 #define DECLARED(table) extern const KernelEntry table[];
