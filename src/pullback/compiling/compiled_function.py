@@ -22,6 +22,7 @@ from typing import Any
 
 from pullback.backend.array_module import ndarray
 from pullback.backend.dtype import default_float
+from pullback.backend.unpromised_bits import COMPILE, note_unpromised
 from pullback.compiling.backend import build, build_exactly, device_of_program
 from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.checking import run_checked
@@ -39,7 +40,7 @@ from pullback.compiling.surroundings import LIBRARY
 from pullback.compiling.templates import Templates, layout_of
 from pullback.errors import AutogradError
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
-from pullback.modes.source_lines import PACKAGE, enter_module, leave_module
+from pullback.modes.source_lines import PACKAGE, SourceLine, enter_module, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
@@ -247,7 +248,7 @@ class CompiledFunction:
             return False
         try:
             with waiting(f"compiling {_told_name(self.function)}"):
-                entry = Entry(found, self.function, _builder())
+                entry = Entry(found, self.function, self._builder())
         except Exception as error:  # the call is recorded as any other is
             self.templates.tell(f"{type(error).__name__}: {error}")
             return False
@@ -255,6 +256,14 @@ class CompiledFunction:
         if kind.is_instance:
             kind.entries = [entry]
         return kind.is_instance
+
+    def _builder(self) -> Callable[..., Any]:
+        if are_deterministic_algorithms_enabled():
+            return build_exactly
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        line = None if code is None else SourceLine(code, -1)
+        note_unpromised(COMPILE, f"the compiled {_told_name(self.function)}", line)
+        return build
 
     def _open_places(self, args: Any, kwargs: Any) -> list[int]:
         """Where, among the leaves, arguments stand that are numbers themselves and not parts of a container."""
@@ -324,7 +333,7 @@ class CompiledFunction:
                 made.conditions = [*made.conditions, *[only_for(place, leaves[place]) for place in same]]
             entry: Entry | None = None
             if is_known or made.gradient_values or made.is_freed:  # else the result is eager's own
-                entry = Entry(made, self.function, _builder() if is_known else replay)
+                entry = Entry(made, self.function, self._builder() if is_known else replay)
         except Exception as error:  # the call itself went well
             kind.is_eager = True
             kind.stops = [Stop(f"no program can be made of it ({type(error).__name__}: {error})", None)]
@@ -542,10 +551,6 @@ def without_sizes(key: Any) -> Any:
 
 def _form_without_sizes(shape: Any, strides: Any, dtype: Any, *rest: Any) -> tuple[Any, ...]:
     return (len(shape), layout_of(shape, strides, dtype.itemsize), dtype, *rest)
-
-
-def _builder() -> Callable[..., Any]:
-    return build_exactly if are_deterministic_algorithms_enabled() else build
 
 
 _FOLLOWED = ("grad_mode", "inference_mode", "forward_grad")

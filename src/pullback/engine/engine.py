@@ -20,6 +20,7 @@ from pullback.backend.array_module import as_array, contains_nan, ndarray
 from pullback.backend.device import in_use
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.sparse_array import SparseArray
+from pullback.backend.unpromised_bits import ARRIVAL, note_unpromised
 from pullback.engine.graph_task import ExecInfo, GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.leaks import begin_pass
@@ -83,6 +84,8 @@ def _count_pass(task: GraphTask, runs: bool) -> None:
     with _passes_lock:
         _passes += runs - task.is_counted
         task.is_counted = runs
+        if runs and _passes > 1:
+            note_unpromised(ARRIVAL, "backward passes of several threads, where they share leaves")
 
 
 @guarded

@@ -106,7 +106,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     if process.changed:
         if any_asked_whole(input, weight, bias):
             return ask_foreign(linear, (input, weight, bias))
-        if records_steps(input, weight, bias) and unfused.can_apply_linear(input, weight, bias):
+        if records_steps(input, weight, bias, same_bits=True) and unfused.can_apply_linear(input, weight, bias):
             return unfused.linear_steps(input, weight, bias)
     folded = input._array.ndim != 2
     if (folded and not input._array.ndim) or not weight._array.ndim:

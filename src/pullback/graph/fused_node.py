@@ -10,8 +10,9 @@ their gradients on (`StepsOfResults`), and users see the step of the result that
 Who does not look pays nothing, since the engine reads `outer` only of nodes that have an `extra`.
 A tensor that was not saved, or was released, is replaced by memory of its shape, in row-major order unless it is a leaf: the
 layout of others is not known any more.
-Under saved-tensor hooks and anomaly mode the steps are recorded at once: hooks get the tensors that PyTorch saves, and
-every step its own traceback.
+Under saved-tensor hooks of a program and anomaly mode the steps are recorded at once: hooks get the tensors that PyTorch
+saves, and every step its own traceback. Where steps round otherwise than the fused rule does, that is noted
+(Note [Unpromised bits]): the last bits of gradients depend on whether somebody looks. A linear layer's are the same.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.array_module import empty
+from pullback.backend.unpromised_bits import LOOKING, note_unpromised
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.former_data import former_array, is_stale
@@ -29,20 +31,35 @@ from pullback.graph.node import Node
 from pullback.graph.renamed_node import RenamedNode
 from pullback.graph.source_lines import source_line_of
 from pullback.modes.interception import dispatch, overrides
+from pullback.modes.saved_tensor_hooks import are_saved_tensors_seen
 from pullback.modes.switches import SWITCH_DEFAULTS, kept_switches, set_switches, switches
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Shape
 
 
-def records_steps(*inputs: Any) -> bool:
-    """Whether the steps of a fused operation are to be recorded at once. See Note [Fused nodes]."""
-    if switches.dispatch_modes or any(type(value) in dispatch.types for value in inputs):
-        return True
-    visible = switches.saved_tensor_hooks or switches.anomaly_mode
-    if not visible or not switches.records or not switches.plain:
-        return False
-    return not any(type(value) in overrides.types for value in inputs)
+_ROUNDS_ALIKE = "linear_node"
+"""The steps whose gradients have the bits of the fused rule's."""
+
+
+def records_steps(*inputs: Any, same_bits: bool = False) -> bool:
+    """Whether the steps of a fused operation are to be recorded at once. See Note [Fused nodes].
+
+    `same_bits` says that they round as the fused rule does.
+    """
+    if not (switches.dispatch_modes or any(type(value) in dispatch.types for value in inputs)):
+        visible = are_saved_tensors_seen() or switches.anomaly_mode
+        if not visible or not switches.records or not switches.plain:
+            return False
+        if any(type(value) in overrides.types for value in inputs):
+            return False
+    if not same_bits:
+        _note_steps()
+    return True
+
+
+def _note_steps() -> None:
+    note_unpromised(LOOKING, "a product, a norm or a recurrent layer that is recorded step by step")
 
 
 def expand(node: Node) -> None:
@@ -51,6 +68,8 @@ def expand(node: Node) -> None:
     if extra.outer is not None:
         return
     edges = _record_steps(node)
+    if node.fused != _ROUNDS_ALIKE:
+        _note_steps()
     assert edges[0] is not None
     outer = edges[0][0]
     assert outer.name() == node.name(), "the outermost step has the name of the fused node"

@@ -8,23 +8,33 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback.backend.array_module import ndarray
+from pullback.backend.unpromised_bits import UnpromisedBits
 from pullback.graph.source_lines import SourceLine, calling_line
 from pullback.inspection.nodes import line_of, named_leaves, tensors_in
 from pullback.modes.node_observer import RunObserver
+from pullback.modes.user_warnings import warn_user
 from pullback.report import Report, place_text
 from pullback.tensor.tensor import Tensor
 
-__all__ = ["RunDifference", "first_difference", "grad_fingerprint", "recorded_run"]
+__all__ = ["GradFingerprint", "RunDifference", "first_difference", "grad_fingerprint", "recorded_run"]
 
 _FORMAT = "pullback run 1"
 
 
-def grad_fingerprint(parameters: Any) -> str:
+class GradFingerprint(str):
+    """The text of a fingerprint. `unpromised` lists what may give other bits elsewhere: see `grad_fingerprint`."""
+
+    unpromised: tuple[str, ...] = ()
+
+
+def grad_fingerprint(parameters: Any) -> GradFingerprint:
     """A short text that is the same exactly if all gradients are the same to the bit.
 
     `parameters` is a module, a tensor, a mapping or an iterable of tensors or of pairs with names. Names, dtypes, shapes
-    and which gradients are None count as well. Compiled functions, and what BLAS divides among threads (complex products,
-    systems), have the bits of eager on one thread under `use_deterministic_algorithms(True)` alone.
+    and which gradients are None count as well. The bits do not depend on the number of threads, nor on hooks, checkpoints
+    and compile, but for what is told: `unpromised` of the result lists what this process has run so far whose bits do, and
+    a warning says it (compiled functions, large systems, factorizations and complex products). Under
+    `use_deterministic_algorithms(True)` there is nothing to tell.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
@@ -44,7 +54,24 @@ def grad_fingerprint(parameters: Any) -> str:
         else:
             dense = grad.to_dense() if grad.is_sparse else grad
             _add_array(digest, dense.detach()._array)
-    return digest.hexdigest()[:32]
+    result = GradFingerprint(digest.hexdigest()[:32])
+    result.unpromised = _unpromised()
+    if result.unpromised:
+        warn_user(
+            f"this fingerprint may be another elsewhere, though nothing is wrong: {'; '.join(result.unpromised)}. Call "
+            "use_deterministic_algorithms(True) before anything is computed to have the same bits everywhere."
+        )
+    return result
+
+
+def _unpromised() -> tuple[str, ...]:
+    """What this process has run whose bits depend on threads, on compile or on the order of arrival."""
+    return tuple(
+        [
+            f"{what} depends on {depends_on}" + ("" if line is None else f" ({place_text(line.place)})")
+            for (depends_on, what), line in list(UnpromisedBits.found.items())
+        ]
+    )
 
 
 def _add_array(digest: Any, array: Any) -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.backend.halves import rounded
+from pullback.backend.unpromised_bits import note_product
 from pullback.kernels.accumulation import add_short_rows, has_short_rows, largest_along, widened
 from pullback.native import by_device, native
 from pullback.typing import Array
@@ -35,6 +36,7 @@ def attention_fused(
         np.exp(scores, out=scores)
         total = add_short_rows(scores, True) if has_short_rows(scores, (2,)) else scores.sum(-1, keepdims=True)
         total[total == 0] = 1  # no key is seen: the result is zero
+        note_product(scores, v.shape[-1])
         np.matmul(scores, v[part], out=result[part])
         result[part] /= total
         normalizer[part] = (np.log(total) + top)[..., 0]
@@ -67,6 +69,7 @@ def _factor(scale: float | None, query: Array) -> float:
 
 
 def _scores(q: Array, k: Array, mask: Array | None, is_causal: bool, scale: float) -> Array:
+    note_product(q, k.shape[1])
     scores: Array = np.matmul(q * q.dtype.type(scale), k.transpose(0, 2, 1))
     if is_causal:
         # Five times as fast as assigning to the elements that a mask names.
@@ -97,6 +100,7 @@ def attention_back(
         weights = _scores(q[part], k[part], None if mask is None else mask[part], is_causal, factor)
         weights -= normalizer[part]
         np.exp(weights, out=weights)
+        note_product(weights, max(g.shape[-1], k.shape[-1]))
         np.matmul(weights.transpose(0, 2, 1), g[part], out=to_value[part])
         scores = np.matmul(g[part], v[part].transpose(0, 2, 1))
         scores -= inner[part]

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from pullback.backend.halves import rounded
+from pullback.backend.unpromised_bits import note_product
 from pullback.kernels.accumulation import widened
 from pullback.kernels.windows import add_windows, check_windows, offset_slices, pad_with, window_counts, window_view
 from pullback.native import native
@@ -56,6 +57,7 @@ def _forward(x: Array, w: Array, stride: Shape, padding: Shape, dilation: Shape,
     for start in range(0, batch, step):
         part = x[start : start + step]
         columns = _columns(part, kernel, stride, padding, dilation, counts, groups, room)
+        note_product(matrix, columns.shape[-1])
         if len(part) == 1:
             np.matmul(matrix, columns, out=result[start].reshape(groups, -1, places))
             continue
@@ -166,7 +168,9 @@ def _transposed(
     for start in range(0, batch, step):
         part = x[start : start + step].reshape(-1, groups, channels // groups, places)
         last = _samples_last(len(part), kernel, counts)
-        columns = np.matmul(matrix, _unrolled(part, last))
+        unrolled = _unrolled(part, last)
+        note_product(matrix, unrolled.shape[-1])
+        columns = np.matmul(matrix, unrolled)
         if last:
             windows = columns.reshape(out_channels, *kernel, 1, *counts, len(part))
             total = add_windows(windows, (*sizes, len(part)), (*stride, 1), (*dilation, 1))
@@ -235,5 +239,6 @@ def convolution_grad_weight(
         columns = _columns(x[start : start + step], kernel, stride, padding, dilation, counts, groups, room)
         part = g[start : start + step].reshape(-1, groups, out_channels // groups, math.prod(counts))
         rows = _unrolled(part, _samples_last(len(part), kernel, counts))
+        note_product(rows, columns.shape[1])
         total += np.matmul(rows, columns.conj().transpose(0, 2, 1))
     return rounded(total.reshape(weight_shape), input.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.dtype import complex_of, real_of
 from pullback.backend.logical_array import has_values
+from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.checks.matrices import refuse_half, require_square
 from pullback.errors import LinAlgError
@@ -49,6 +50,7 @@ def check_cholesky(info: Array) -> None:
 @native
 def _cholesky(A: Array, upper: bool) -> tuple[Array, Array]:
     refuse_half(A, "cholesky_cpu")
+    note_factorization(A)
     # NumPy reads the lower triangle; the upper factor belongs to the upper triangle.
     lower = A.swapaxes(-1, -2).conj() if upper else A
     try:
@@ -83,6 +85,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """Q with orthonormal columns and R upper triangular of A = QR; Q is empty in mode "r"."""
     if A.size == 0:
         return _empty_qr(A, mode)
+    note_factorization(A)
     if mode == "r":
         return np.zeros(0, A.dtype), _by_columns(np.linalg.qr(A, "r"))
     Q, R = np.linalg.qr(A, "reduced" if mode == "reduced" else "complete")
@@ -107,6 +110,7 @@ def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as reflectors: R above the diagonal, the reflectors below it, and their factors."""
     if input.size == 0:
         return input.copy(), np.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
+    note_factorization(input)
     reflectors, tau = np.linalg.qr(input, "raw")
     return _by_columns(reflectors.swapaxes(-1, -2)), tau
 
@@ -115,6 +119,7 @@ def geqrf(input: Array) -> tuple[Array, Array]:
 @checked
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """U, S and Vh of A = U diag(S) Vh, the singular values in descending order."""
+    note_factorization(A)
     try:
         U, S, Vh = np.linalg.svd(A, full_matrices)
     except np.linalg.LinAlgError:
@@ -126,6 +131,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 @checked
 def singular_values(A: Array) -> Array:
     """The singular values alone, in descending order."""
+    note_factorization(A)
     try:
         return np.linalg.svd(A, compute_uv=False)
     except np.linalg.LinAlgError:
@@ -152,6 +158,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     refuse_half(A, "linalg_eigh_cpu")
+    note_factorization(A)
     try:
         L, V = np.linalg.eigh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
@@ -166,6 +173,7 @@ def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     refuse_half(A, "linalg_eigh_cpu")
+    note_factorization(A)
     try:
         return np.linalg.eigvalsh(A, "L" if UPLO in "Ll" else "U")
     except np.linalg.LinAlgError:
@@ -178,6 +186,7 @@ def linalg_eig(A: Array) -> tuple[Array, Array]:
     _check_eig("linalg.eig", A)
     if not np.isfinite(A).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    note_factorization(A)
     L, V = np.linalg.eig(A)
     wide = complex_of(A.dtype)
     return L.astype(wide, copy=False), _by_columns(V.astype(wide, copy=False))
@@ -190,6 +199,7 @@ def eigenvalues(A: Array) -> Array:
     wide = complex_of(A.dtype)
     if not np.isfinite(A).all():
         return np.full(A.shape[:-1], np.nan, wide)
+    note_factorization(A)
     return np.linalg.eigvals(A).astype(wide, copy=False)
 
 

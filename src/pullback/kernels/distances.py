@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pullback.backend.unpromised_bits import note_product
 from pullback.kernels.accumulation import widened
 from pullback.native import by_device
 from pullback.typing import Array, Shape
@@ -49,6 +50,7 @@ def euclidean_dist(x1: Array, x2: Array) -> Array:
     """The Euclidean distances by one matrix product, for many rows; small ones lose digits."""
     a, b = widened(x1), widened(x2)
     squares = np.einsum("...i,...i->...", a, a)[..., :, None] + np.einsum("...i,...i->...", b, b)[..., None, :]
+    note_product(a, b.shape[-2])
     squares -= 2 * np.matmul(a, np.swapaxes(b, -1, -2))
     np.maximum(squares, 0, out=squares)
     return np.sqrt(squares, out=squares).astype(x1.dtype, copy=False)
@@ -77,6 +79,7 @@ def trilinear(input1: Array, input2: Array, weight: Array) -> Array:
     """sum over i, j of input1[b, i] * weight[o, i, j] * input2[b, j]: (batch, outputs)."""
     a, b, w = widened(input1), widened(input2), widened(weight)
     outputs, rows, columns = w.shape
+    note_product(a, w.size)
     inner = (a @ w.transpose(1, 0, 2).reshape(rows, outputs * columns)).reshape(len(a), outputs, columns)
     return np.matmul(inner, b[:, :, None])[..., 0].astype(input1.dtype, copy=False)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import is_at_hand
+from pullback.backend.unpromised_bits import note_product
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import add_rows
 from pullback.native import by_device, native
@@ -249,6 +250,7 @@ def put_points(input: Array, positions: Array, sizes: Shape) -> Array:
 def affine_grid_generator(theta: Array, size: Shape, align_corners: bool) -> Array:
     """The grid of points that affine maps (N, d, d + 1) send the points of an image of `size` to."""
     base = _base_grid(size, align_corners, widened(theta).dtype)
+    note_product(base, theta.shape[0])
     result = base @ widened(theta).transpose(0, 2, 1)
     return result.reshape(size[0], *size[2:], len(size) - 2).astype(theta.dtype, copy=False)
 
@@ -258,6 +260,7 @@ def affine_grid_back(input: Array, size: Shape, align_corners: bool) -> Array:
     """The adjoint of `affine_grid_generator`."""
     base = _base_grid(size, align_corners, widened(input).dtype)
     rows = widened(input).reshape(size[0], math.prod(size[2:]), len(size) - 2)
+    note_product(rows, base.shape[-1])
     return (rows.transpose(0, 2, 1) @ base).astype(input.dtype, copy=False)
 
 

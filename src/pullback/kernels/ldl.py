@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend import lapack
+from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.kernels.matrix_checks import _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
@@ -39,6 +40,7 @@ def linalg_ldl_factor_ex(
 
 def _factorize_each(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """L and D in one matrix for each of a stack, the pivots and the infos."""
+    note_factorization(matrices)
     if lapack.finds_routines(matrices):
         by_columns = np.array(matrices.swapaxes(-1, -2), order="C")
         return (by_columns.swapaxes(-1, -2), *lapack.factorize_indefinite(by_columns, hermitian))

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend import lapack
 from pullback.backend.array_module import is_at_hand
+from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.checks.matrices import require_fitting, require_same_dtype, require_square
 from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
@@ -23,6 +24,7 @@ def _factorize(A: Array) -> tuple[Array, Array, Array]:
     """The factors in one matrix, the pivots counted from 1, and the first zero on the diagonal (0 if there is none)."""
     batch, (rows, columns) = A.shape[:-2], A.shape[-2:]
     count, length = math.prod(batch), min(rows, columns)
+    note_factorization(A)
     if lapack.serves(A, count, length):
         by_columns = np.array(A.swapaxes(-1, -2), order="C")
         pivots, info = lapack.factorize(by_columns.reshape(count, columns, rows))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.dtype import real_of
+from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.checks.matrices import require_square
 from pullback.checks.matrix_functions import _check_slogdet
@@ -36,6 +37,7 @@ def linalg_det(A: Array) -> Array:
 @checked
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """The sign of the determinant (its phase, for complex matrices) and the logarithm of its magnitude."""
+    note_factorization(A)
     sign, logarithm = np.linalg.slogdet(A)
     return sign, logarithm
 
@@ -68,6 +70,7 @@ def check_inverse(info: Array) -> None:
 
 @native
 def _invert(A: Array) -> tuple[Array, Array]:
+    note_factorization(A)
     try:
         # The inverse of the transpose is the transpose of the inverse: columns then lie together, as PyTorch's do.
         return np.linalg.inv(A.swapaxes(-1, -2)).swapaxes(-1, -2), np.zeros(A.shape[:-2], np.int32)
@@ -84,6 +87,7 @@ def linalg_pinv(A: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Arra
     """The pseudoinverse; singular values up to max(atol, rtol * the largest) count as zero."""
     if A.size == 0:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
+    note_factorization(A)
     if hermitian:
         require_square("linalg.eigh", A)
         values, vectors = np.linalg.eigh(A)
@@ -119,6 +123,7 @@ def linalg_matrix_rank(input: Array, atol: Any, rtol: Any, hermitian: bool = Fal
     """The number of singular values above max(atol, rtol * the largest)."""
     if input.size == 0:
         return np.zeros(input.shape[:-2], np.int64)
+    note_factorization(input)
     if hermitian:
         require_square("linalg.eigh", input)
         values = np.abs(np.linalg.eigvalsh(input))
@@ -150,6 +155,7 @@ def linalg_matrix_exp(A: Array) -> Array:
         return A.copy()
     if A.dtype.itemsize == 2:
         return linalg_matrix_exp(A.astype(np.float32)).astype(A.dtype)
+    note_factorization(A)
     coefficients, bound = _PADE[real_of(A.dtype).itemsize]
     norms = np.abs(A).sum(-2).max(-1)
     finite = np.isfinite(norms)

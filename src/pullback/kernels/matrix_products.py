@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import cast_half
+from pullback.backend.unpromised_bits import note_product
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_kinds
 from pullback.checks.factors import (
@@ -38,6 +39,12 @@ def _rows(array: Array) -> Array:
 
 def _multiply(a: Array, b: Array) -> Array:
     """np.matmul, with 16-bit floats accumulated in float32."""
+    note_product(a, b.shape[-1] if b.ndim > 1 else 1)
+    return _multiply_undivided(a, b)
+
+
+def _multiply_undivided(a: Array, b: Array) -> Array:
+    """As `_multiply`, for what is too small or too simple to be divided among threads."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
         return multiply_halves(a, b)
     return np.matmul(a, b)
@@ -55,6 +62,7 @@ def mm(input: Array, mat2: Array) -> Array:
         dtype is mat2.dtype and dtype.char in _NATIVE and input.ndim == 2 and mat2.ndim == 2
         and input.shape[1] == mat2.shape[0]
     ):  # fmt: skip
+        note_product(input, mat2.shape[1])
         return input @ mat2
     if input.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(f"{'self' if input.ndim != 2 else 'mat2'} must be a matrix")
@@ -97,7 +105,7 @@ def dot(input: Array, tensor: Array) -> Array:
     Both are vectors (n,) of one dtype; the result has no dimensions. y = sum over i of input[i] * tensor[i].
     """
     if input.size <= _UNDIVIDED or input.dtype.char not in "dFD":
-        return _multiply(input, tensor)
+        return _multiply_undivided(input, tensor)
     whole = input.size // _UNDIVIDED * _UNDIVIDED
     rows, columns = input[:whole].reshape(-1, 1, _UNDIVIDED), tensor[:whole].reshape(-1, _UNDIVIDED, 1)
     return np.add.reduce(np.matmul(rows, columns).reshape(-1)) + np.matmul(input[whole:], tensor[whole:])
@@ -301,6 +309,7 @@ def linear_product(input: Array, weight: Array) -> Array:
     """`input @ weight.T` for a matrix of inputs."""
     dtype = input.dtype
     if dtype is weight.dtype and dtype.char in _NATIVE and input.ndim == 2 and input.shape[1] == weight.shape[1]:
+        note_product(input, weight.shape[0])
         return input @ weight.T
     if input.shape[-1] != weight.shape[-1]:
         raise RuntimeError(
@@ -345,5 +354,6 @@ def linear_grad_bias(grad: Array) -> Array:
     rows = _rows(grad)
     # One BLAS call is several times as fast as a sum over the slow axis.
     if rows.dtype.kind == "f" and rows.dtype.itemsize >= 4:
+        note_product(rows)
         return np.ones(rows.shape[0], rows.dtype) @ rows
     return rows.sum(0, dtype=rows.dtype)

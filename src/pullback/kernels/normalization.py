@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.backend.halves import rounded
+from pullback.backend.unpromised_bits import note_product
 from pullback.checks import checked
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.broadcasting import sum_to
@@ -72,6 +73,7 @@ def _row_means(rows: Array) -> Array:
     # A product with a vector is one BLAS call; a sum over a short axis costs NumPy twice that.
     if rows.shape[1] > _LONG_ROW and rows.dtype == _FLOAT32:
         return (add_up(rows, 1, True, dtype=np.float64) / rows.shape[1]).astype(rows.dtype)
+    note_product(rows)
     return rows @ _mean_vector(rows.shape[1], rows.dtype)
 
 
@@ -120,6 +122,7 @@ def _normalization_back(
         np.multiply(rows[part] if mean is None else rows[part] - mean[part], scale[part], out=n)
         h = g[part]
         if factor is not None:
+            note_product(h)
             to_factor += np.ones(len(h), h.dtype) @ (h * n)
             h = h * factor
         n *= _row_products(h, n) / -count

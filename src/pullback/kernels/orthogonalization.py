@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.unpromised_bits import note_product
 from pullback.native import native
 from pullback.typing import Array, DType
 
@@ -23,6 +24,7 @@ def newton_schulz(matrix: Array, coefficients: tuple[float, float, float], steps
     dtype = matrix.dtype
     a, b, c = [np.float32(coefficient) for coefficient in coefficients]
     x = matrix.astype(np.float32, order="C")
+    note_product(x, len(x))
     for _ in range(steps):
         gram = _rounded(x @ x.T, dtype)
         weights = gram @ gram.T

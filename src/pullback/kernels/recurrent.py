@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.unpromised_bits import note_product
 from pullback.kernels.accumulation import widened
 from pullback.native import by_device, native
 from pullback.typing import Array, Shape
@@ -29,6 +30,7 @@ def _steps(input: Array, batch_sizes: BatchSizes, reverse: bool) -> list[tuple[s
 
 
 def _projected(input: Array, weight: Array, bias: Array | None) -> Array:
+    note_product(weight, input.size)  # at least what a step of the hidden state multiplies
     rows = widened(input).reshape(-1, input.shape[-1]) @ widened(weight).T
     if bias is not None:
         rows += bias
@@ -111,6 +113,7 @@ def _weight_grads(
 ) -> tuple[Array | None, ...]:  # fmt: skip
     """The gradients of input, both weights and both biases from those of the sums that go into the gates."""
     rows = widened(input).reshape(-1, input.shape[-1])
+    note_product(to_input_part, input.size)
     return (
         (to_input_part @ widened(weight_ih)).reshape(input.shape),
         to_input_part.T @ rows,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.backend.unpromised_bits import note_product
 from pullback.checks import checked
 from pullback.kernels.decompositions import identity_like
 from pullback.kernels.matrix_checks import _by_columns
@@ -25,6 +26,7 @@ def apply_reflectors(input: Array, tau: Array, other: Array, transpose: bool) ->
     count = tau.shape[-1]
     vectors = _reflectors(input, count)
     result = np.array(other)
+    note_product(input, other.shape[-1])
     for position in range(count) if transpose else range(count - 1, -1, -1):
         vector = vectors[..., :, position, None]
         factor = tau[..., position, None, None]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import is_at_hand
+from pullback.backend.unpromised_bits import note_product
 from pullback.checks import checked
 from pullback.kernels.accumulation import widened
 from pullback.native import by_device, native
@@ -125,6 +126,7 @@ def _dense(array: Array, positions: Array, weights: Array, axis: int) -> Array:
     np.add.at(matrix, (np.arange(len(positions))[:, None], positions), weights.astype(array.dtype))
     tail = math.prod(array.shape[axis + 1 :])
     shape = (*array.shape[:axis], len(positions), *array.shape[axis + 1 :])
+    note_product(array, len(positions))
     if tail == 1:
         return (array.reshape(-1, array.shape[axis]) @ matrix.T).reshape(shape)
     return np.matmul(matrix, array.reshape(-1, array.shape[axis], tail)).reshape(shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend import lapack
 from pullback.backend.dtype import real_of
+from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.checks.matrices import is_vector
 from pullback.errors import LinAlgError
@@ -41,6 +42,7 @@ def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
         flipped, info = _solve(A.swapaxes(-1, -2), B.swapaxes(-1, -2), True)
         return flipped.swapaxes(-1, -2), info
     _broadcast_batches(A, B)
+    note_factorization(A)
     try:
         return _by_columns(np.linalg.solve(A, B)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
@@ -88,6 +90,7 @@ def linalg_lstsq(
     A: Array, B: Array, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Array, Array, Array, Array]:
     """The X of least norm for which AX is nearest to B, the squared distances, the ranks and the singular values."""
+    note_factorization(A)
     vector = is_vector(A.shape, B.shape)
     right = B[..., None] if vector else B
     chosen = driver or "gelsy"

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from pullback.backend import lapack
+from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns
 from pullback.native import by_device, native
@@ -44,6 +45,7 @@ def _substitute_back(A: Array, B: Array) -> Array:
 
 
 def _solve_left(A: Array, B: Array, *, upper: bool, unitriangular: bool) -> Array:
+    note_factorization(A)
     if A.dtype == B.dtype and B.size:
         batch = _broadcast_batches(A, B)
         if lapack.serves(A, math.prod(batch), A.shape[-1]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pullback import native
 from pullback.backend.blas import describe_blas, set_blas_threads
+from pullback.backend.unpromised_bits import UnpromisedBits
 from pullback.errors import wrong_type
 from pullback.modes.user_warnings import warn_user
 
@@ -62,6 +63,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             warn_only,
         )
     _Determinism.enabled, _Determinism.warn_only = mode, warn_only
+    UnpromisedBits.is_kept = not mode
 
 
 def _alert(message: str, warn_only: bool) -> None:

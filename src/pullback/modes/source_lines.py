@@ -12,6 +12,7 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
+from pullback.backend.unpromised_bits import UnpromisedBits
 from pullback.native import extension
 
 notes: Any = extension if hasattr(extension, "bind_cuts") else None
@@ -139,6 +140,9 @@ def calling_line() -> SourceLine | None:
             return SourceLine(frame.f_code, frame.f_lasti, _state.path)
         frame = frame.f_back
     return None
+
+
+UnpromisedBits.calling_line = staticmethod(calling_line)
 
 
 def _note_write(lines: list[SourceLine] | None) -> list[SourceLine] | None:

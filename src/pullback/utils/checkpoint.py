@@ -17,6 +17,7 @@ from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.autograd.graph import saved_tensors_hooks
 from pullback.backend.device import known_libraries
 from pullback.engine.engine import current_graph_task
+from pullback.modes.saved_tensor_hooks import unseen
 from pullback.modes.user_warnings import warn_user
 from pullback.random import get_rng_state, set_rng_state
 from pullback.tensor.tensor import Tensor
@@ -247,6 +248,7 @@ class _Frame:
         self.ended = False
         """Whether the original run has ended: a backward inside of it sees only what was saved until then."""
 
+    @unseen
     def pack(self, tensor: Any) -> _Holder:
         holder = _Holder(tensor, self.check)
         self.holders.append(weakref.ref(holder))
@@ -303,7 +305,7 @@ class _Frame:
         saved = iter(self.input_node.saved_tensors if self.input_node is not None else ())
         arguments = [next(saved) if marker is _TENSOR else marker for marker in self.arguments]
         self.counts[key] = 0
-        hooks = saved_tensors_hooks(lambda t: self._fill(key, t), _same)
+        hooks = saved_tensors_hooks(unseen(lambda t: self._fill(key, t)), _same)
         log = _operation_log(self.recompute_log) if self.debug else contextlib.nullcontext()
         try:
             with _random_state(self.state), self.recompute_context, hooks, log, enable_grad():

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.unpromised_bits import ARRIVAL, note_unpromised
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
 
 _IDENTITIES: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True}
@@ -249,6 +250,8 @@ def _add_at(xp: Any, reduceat: Callable[..., Any]) -> Callable[..., Any]:
     def add_at(a: Any, indices: Any, values: Any = 1) -> None:
         kind, size = a.dtype.kind, a.dtype.itemsize
         in_order = kind in "fcV" and are_deterministic_algorithms_enabled()
+        if kind in "fcV":
+            note_unpromised(ARRIVAL, "sums at positions on a GPU")
         add = partial(_add_in_order, xp, reduceat) if in_order else xp.add.at
         if kind in "fiu" and size >= 4:
             add(a, indices, _cast(xp, values, a.dtype))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.precision import allows_tf32
+from pullback.backend.unpromised_bits import ARRIVAL, note_unpromised
 from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
@@ -372,6 +373,7 @@ class Images(Family):
             return NotImplemented
         if are_deterministic_algorithms_enabled():
             return NotImplemented
+        note_unpromised(ARRIVAL, "sums at positions on a GPU")
         (x,), dims = served, len(sizes)
         places = self._cupy.ascontiguousarray(indices.raw)
         out = self._cupy.zeros((*x.shape[: x.ndim - dims], *sizes), x.dtype)

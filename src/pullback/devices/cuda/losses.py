@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.unpromised_bits import ARRIVAL, note_unpromised
 from pullback.devices.cuda.family import Family, serves
 from pullback.devices.cuda.rows import TYPES, compiled, name_of, with_width
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
@@ -196,6 +197,7 @@ class Losses(Family):
         """Gradients added to the rows of a table, in no fixed order."""
         if scale_grad_by_freq or not self._is_table(input, indices) or are_deterministic_algorithms_enabled():
             return NotImplemented
+        note_unpromised(ARRIVAL, "sums at positions on a GPU")
         values, places = self._cupy.ascontiguousarray(input.raw), self._cupy.ascontiguousarray(indices.raw)
         width = values.shape[-1]
         wide = values.dtype if values.dtype.itemsize > 2 else np.dtype(np.float32)
