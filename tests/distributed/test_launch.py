@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -221,14 +222,96 @@ def test_what_open_mpi_adds_is_taken_out_however_it_comes(size: int, tmp_path: P
     assert _explain(tmp_path, 1, said) == 137
 
 
+SLURM_22 = """\
+first
+srun: error: vm: task 1: {how}
+srun: launch/slurm: _step_signal: Terminating StepId=16.0
+{label}slurmstepd-vm: error: *** STEP 16.0 ON vm CANCELLED AT 2026-01-01T00:00:00 ***
+srun: error: vm: tasks 0,2: Terminated
+srun: Force Terminated StepId=16.0
+srun alone"""
+"""What srun of Slurm 22.05 wrote when one of three tasks ended so, under --kill-on-bad-exit; its status was 143."""
+
+
 @pytest.mark.parametrize("size", [1, 3, 7, 33, 1000])
+@pytest.mark.parametrize("label", ["", "0: "])
+@pytest.mark.parametrize(
+    ("how", "status", "message"),
+    [
+        ("Killed", 137, "rank 1 was killed by signal 9 (SIGKILL)"),
+        ("Segmentation fault (core dumped)", 139, "rank 1 was killed by signal 11 (SIGSEGV)"),
+        ("Exited with exit code 7", 7, "rank 1 failed with exit status 7"),
+    ],
+)
 def test_what_srun_adds_is_taken_out_however_it_comes(
-    size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    how: str, status: int, message: str, label: str, size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown, said = forwarded("first\nsrun: error: here: task 1: Killed\nsrun alone", size, tmp_path, tagged=False)
+    shown, said = forwarded(SLURM_22.format(how=how, label=label), size, tmp_path, tagged=False)
     assert shown == "first\nsrun alone"
-    assert _explain(tmp_path, 137, said) == 137
-    assert "rank 1 was killed by signal 9" in capsys.readouterr().err
+    assert _explain(tmp_path, 143, said) == status
+    assert message in capsys.readouterr().err
+
+
+MPICH_4 = """\
+[mpiexec@vm] Exit codes: [vm] {codes}
+
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 11 RUNNING AT vm
+=   EXIT CODE: 9
+===================================================================================
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: {how}
+"""
+
+
+@pytest.mark.parametrize(
+    ("codes", "how", "ended", "status", "message"),
+    [
+        ("9,11,9", "Segmentation fault (signal 11)", [], 139, "rank 1 was killed by signal 11"),
+        ("9,9,9", "Killed (signal 9)", [2], 137, "rank 2 was killed by signal 9"),
+        ("9,9,9", "Killed (signal 9)", [1, 2], 137, "rank 0, or one that ended with it, was killed by signal 9"),
+    ],
+)
+def test_the_rank_that_was_killed_first_is_named_where_it_is_known(
+    codes: str,
+    how: str,
+    ended: list[int],
+    status: int,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "process11").write_text("0")
+    assert _explain(tmp_path, status - 128, MPICH_4.format(codes=codes, how=how), ended) == status
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no Linux")
+def test_who_ends_first_without_a_word_is_seen(tmp_path: Path) -> None:
+    ranks = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(200)"]) for _ in range(3)]
+    try:
+        for rank, process in enumerate(ranks):
+            (tmp_path / f"process{process.pid}").write_text(str(rank))
+        with launcher.Ends(tmp_path) as ends:
+            wait_until(lambda: len(ends._descriptors) == 3)
+            (tmp_path / f"process{ranks[0].pid}").rename(tmp_path / "ended")  # as a rank that ends in order does
+            ranks[0].kill()
+            wait_until(lambda: len(ends._descriptors) == 2)
+            ranks[2].kill()
+            wait_until(lambda: bool(ends.first))
+            ranks[1].kill()
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+    assert ends.first == [2]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_several_machines_need_their_names() -> None:
@@ -276,6 +359,14 @@ def test_ranks_of_a_slurm_job_find_each_other(mpi: str, tmp_path: Path) -> None:
         done.stderr
     )
     assert done.returncode == 0
+
+
+def test_a_slurm_job_says_how_many_ranks_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    monkeypatch.setenv("SLURM_NTASKS", "6")
+    monkeypatch.setattr(launcher, "launch", lambda given: given.ranks)
+    assert launcher.main(["train.py"]) == 6
+    assert launcher.main(["-n", "2", "train.py"]) == 2
 
 
 @needs_mpi

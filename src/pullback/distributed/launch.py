@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,8 @@ __all__ = ["Launch", "is_open_mpi", "launch", "main"]
 
 BANNER = re.compile(
     rb"\n?=+\n=   BAD TERMINATION.*?debugging suggestions\n|^-{74}\n(?:prterun|mpirun|mpiexec) .*?\n-{74}\n|"
-    rb"^(Abort\(\d+\) on node|\[proxy:|\[mpiexec@|srun: error|srun: Job step|slurmstepd: error)[^\n]*\n",
+    rb"^(Abort\(\d+\) on node|\[proxy:|\[mpiexec@|srun: error|srun: Job step|srun: launch/|srun: Force Terminated|"
+    rb"(?:\d+: )?slurmstepd[^ :]*: error: \*\*\* )[^\n]*\n",
     re.DOTALL | re.MULTILINE,
 )
 """What mpiexec and srun add when a rank fails; the launcher says it better."""
@@ -39,8 +41,19 @@ BANNER = re.compile(
 RULES = (83 * b"=" + b"\n=   BAD TERMINATION", 74 * b"-" + b"\nprterun ")
 """How the mpiexec of MPICH, and that of Open MPI, begin to say so."""
 
-OPENINGS = (b"Abort(", b"[proxy:", b"[mpiexec@", b"srun: ", b"slurmstepd: error")
+OPENINGS = (b"Abort(", b"[proxy:", b"[mpiexec@", b"srun: ", b"slurmstepd")
 """How single lines of theirs begin."""
+
+LABEL = re.compile(rb"^\d+(?:: ?|$)")
+"""How srun says which rank a line comes from, on request; of its own ones only some have that."""
+
+SLURM_ENDING = re.compile(
+    r"srun: error: \S+ task(?P<s>s?) (?P<ranks>[\d,\-]+): (?:Exited with exit code (?P<code>\d+)|(?P<signal>[^\n(]*))"
+)
+"""How srun says that tasks ended, the first of them first."""
+
+EXIT_CODES = re.compile(r"Exit codes: \[[^\]\n]*\] ([\d,]+)$", re.MULTILINE)
+"""How the mpiexec of MPICH says it of the ranks of one machine: the numbers of signals, or exit statuses."""
 
 PATIENCE = 5.0
 """Seconds that mpiexec has to end all ranks once one has failed; it then is asked to, and after as long again ended."""
@@ -84,6 +97,7 @@ class Launch:
             options += ["-hosts", self.hosts] if self.hosts else []
             options += ["-f", self.hostfile] if self.hostfile else []
             options += ["-prepend-pattern", "[rank%r] "] if self.label else []
+            options += ["-print-all-exitcodes"]
         return [launcher, *options, *worker]
 
 
@@ -143,12 +157,13 @@ def _launch_once(given: Launch) -> int:
             ]
             for each in forwarders:
                 each.start()
-            status = _wait(process, Path(folder, "first"))
+            with Ends(Path(folder)) as ends:
+                status = _wait(process, Path(folder, "first"))
         for each in forwarders:
             each.join(5)
         if interrupts.came and status:  # not every mpiexec says so
             status = -signal.SIGINT
-        return _explain(Path(folder), status, b"".join(said).decode(errors="replace"))
+        return _explain(Path(folder), status, b"".join(said).decode(errors="replace"), ends.first)
 
 
 def _wait(process: subprocess.Popen[bytes], report: Path) -> int:
@@ -163,6 +178,73 @@ def _wait(process: subprocess.Popen[bytes], report: Path) -> int:
             elif time.monotonic() > deadline:
                 end()
                 deadline, end = time.monotonic() + PATIENCE, process.kill
+
+
+class Ends:
+    """Sees which rank of this machine is the first to end without having said so (worker.py): it was killed.
+
+    mpiexec ends the others by SIGKILL, too, and does not tell which was the first. `first` holds several where others were
+    ending as well by the time that this thread ran, and none where this is not Linux.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.first: list[int] = []
+        self._folder = folder
+        self._descriptors: dict[int, Path] = {}
+        self._known: set[Path] = set()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Ends:
+        if hasattr(os, "pidfd_open"):
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        while not self.first and not self._is_over.is_set():
+            for note in set(self._folder.glob("process*")) - self._known:
+                self._known.add(note)
+                try:
+                    descriptor = os.pidfd_open(_process_of(note))
+                except OSError:  # it has ended already
+                    continue
+                self._descriptors[descriptor] = note
+                poll.register(descriptor, select.POLLIN)
+            for descriptor, _ in poll.poll(50):
+                poll.unregister(descriptor)
+                os.close(descriptor)
+                note = self._descriptors.pop(descriptor)
+                if note.exists():  # a rank that ends in order takes its note away
+                    self.first.append(int(note.read_text()))
+        if self.first:
+            self.first += [
+                int(note.read_text()) for note in self._descriptors.values() if _is_ending(_process_of(note))
+            ]
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+
+def _process_of(note: Path) -> int:
+    return int(note.name.removeprefix("process"))
+
+
+def _is_ending(process: int) -> bool:
+    """Whether a process was killed and is not gone yet: of a large one that takes a while."""
+    try:
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            flags = int(thread.joinpath("stat").read_text().rpartition(")")[2].split()[6])
+            pending = re.search(r"^SigPnd:\s*(\w+)$", thread.joinpath("status").read_text(), re.MULTILINE)
+            if flags & 4 or (pending is not None and int(pending[1], 16) >> (signal.SIGKILL - 1) & 1):  # 4: it exits
+                return True
+    except (OSError, ValueError, IndexError):
+        return True
+    return False
 
 
 def _master(given: Launch) -> str:
@@ -204,11 +286,11 @@ def _begun(text: bytes) -> int:
     """Where a banner or a line of the launcher's begins whose end is still to come; it comes in pieces."""
     for start in range(max(0, len(text) - 2000), len(text)):
         rest = text[start:]
-        if any(rule.startswith(rest) or rest.startswith(rule) for rule in RULES):
+        if text[start - 1 : start] in (b"", b"\n") and any(r.startswith(rest) or rest.startswith(r) for r in RULES):
             return start
     line = text.rfind(b"\n") + 1
-    rest = text[line:]
-    is_theirs = rest and any(opening.startswith(rest) or rest.startswith(opening) for opening in OPENINGS)
+    rest = LABEL.sub(b"", text[line:])
+    is_theirs = text[line:] and any(opening.startswith(rest) or rest.startswith(opening) for opening in OPENINGS)
     return line if is_theirs else len(text)
 
 
@@ -254,7 +336,7 @@ def _passing_on_interrupts(said: list[bytes]) -> Iterator[_Interrupts]:
         signal.signal(signal.SIGINT, former)
 
 
-def _explain(folder: Path, status: int, said: str) -> int:
+def _explain(folder: Path, status: int, said: str, ended: Sequence[int] = ()) -> int:
     """Say which rank failed first, show what the others said after it, and return its exit status."""
     first = folder / "first"
     if first.exists():
@@ -269,7 +351,12 @@ def _explain(folder: Path, status: int, said: str) -> int:
         return int(report["status"])
     if status == 0:
         return 0
-    number, which = _killed(folder, status, said)
+    ending = SLURM_ENDING.search(said)
+    if ending is not None and ending["code"]:
+        which = f"rank{ending['s']} {ending['ranks']}"
+        print(f"pullback: {which} failed with exit status {ending['code']}; all ranks were ended", file=sys.stderr)
+        return int(ending["code"])
+    number, which = _killed(folder, status, said, ended)
     if number == signal.SIGINT:
         return 130
     if number:
@@ -283,11 +370,19 @@ def _explain(folder: Path, status: int, said: str) -> int:
     return status
 
 
-def _killed(folder: Path, status: int, said: str) -> tuple[int, str]:
+def _killed(folder: Path, status: int, said: str, ended: Sequence[int]) -> tuple[int, str]:
     """The signal that ended a rank, 0 if none did, and which rank it was as far as it is known."""
-    task = re.search(r"srun: error: \S+ task (\d+): ", said)
-    if task is not None:
-        return max(status - 128, 0), f"rank {task[1]}"
+    ending = SLURM_ENDING.search(said)
+    if ending is not None:
+        names = {signal.strsignal(each): int(each) for each in signal.valid_signals()}
+        return names.get(ending["signal"].strip(), max(status - 128, 0)), f"rank{ending['s']} {ending['ranks']}"
+    listed = EXIT_CODES.search(said)
+    codes = [int(code) for code in listed[1].split(",") if code] if listed else []
+    signals = {rank: code for rank, code in enumerate(codes) if code in signal.valid_signals()}
+    own = [rank for rank, number in signals.items() if number != signal.SIGKILL]  # mpiexec kills by that one alone
+    first = list(ended) if len(ended) == 1 else own[:1]
+    if first and first[0] in signals:
+        return signals[first[0]], f"rank {first[0]}"
     killed = re.search(r"\(signal (\d+)\)|exited on\s+signal (\d+)", said)
     where = re.search(r"PID (\d+) (?:RUNNING AT|on node)", said)
     note = folder / f"process{where[1]}" if where else folder / "none"
@@ -303,7 +398,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="pullback launch", description="Run a PyTorch program on several processes, with 'torch' meaning pullback."
     )
-    parser.add_argument("-n", "-np", type=int, default=1, metavar="N", help="the number of processes")
+    tasks = int(os.environ.get("SLURM_NTASKS", "1")) if "SLURM_JOB_ID" in os.environ else 1
+    parser.add_argument("-n", "-np", type=int, default=tasks, metavar="N",
+                        help="the number of processes; inside of a Slurm job its tasks, else 1")  # fmt: skip
     parser.add_argument("--hosts", help="machines to run on, separated by commas (host:processes gives a number)")
     parser.add_argument("--hostfile", help="a file with one machine a line")
     parser.add_argument("--label", action="store_true", help="begin every line of output with its rank")

@@ -33,8 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.setdefault("MASTER_ADDR", host)
     os.environ.setdefault("MASTER_PORT", str(port))
     os.environ.setdefault("TORCHELASTIC_RUN_ID", "none")
-    if os.path.isdir(folder := os.environ.get(REPORTS, "")):
-        Path(folder, f"process{os.getpid()}").write_text(str(placement.rank))
+    note = _note(placement.rank)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # whole lines, so that those of several ranks do not mix
             stream.reconfigure(line_buffering=True, write_through=False)
@@ -45,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         if not isinstance(exit.code, int | None):
             print(exit.code, file=sys.stderr)
         if status == 0:
-            return 0
+            return _leave(note)
         _report(placement.rank, status, "")
         end_all(status)
     except BaseException as error:
@@ -55,6 +54,24 @@ def main(arguments: Sequence[str]) -> int:
         if _report(placement.rank, 130 if isinstance(error, KeyboardInterrupt) else 1, text):
             show_failure(type(error), error, error.__traceback__)
         end_all(130 if isinstance(error, KeyboardInterrupt) else 1)
+    return _leave(note)
+
+
+def _note(rank: int) -> Path | None:
+    """Tell the launcher which rank this process is."""
+    folder = os.environ.get(REPORTS, "")
+    if not os.path.isdir(folder):
+        return None
+    note = Path(folder, f"process{os.getpid()}")
+    unfinished = note.with_name(f"new{os.getpid()}")
+    unfinished.write_text(str(rank))
+    return unfinished.rename(note)
+
+
+def _leave(note: Path | None) -> int:
+    """Tell the launcher that this rank ends in order: of one that does not it is known that it was killed."""
+    if note is not None and note.exists():
+        note.rename(note.with_name(f"ended{os.getpid()}"))
     return 0
 
 

@@ -37,7 +37,6 @@ from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Shape
 
-
 _ROUNDS_ALIKE = "linear_node"
 """The steps whose gradients have the bits of the fused rule's."""
 
