@@ -100,3 +100,19 @@ def test_all_that_a_node_packed_is_unpacked_whichever_gradient_is_wanted() -> No
     quotient, inputs, calls = quotient_with_count()
     pullback.autograd.grad(quotient.sum(), inputs[:1])
     assert len(calls) == 2
+
+
+def test_an_assignment_by_index_unpacks_what_it_saved_once() -> None:
+    places, unpacked = pullback.tensor([0, 2]), []
+
+    def unpack(tensor: Any) -> Any:
+        unpacked.append(tensor)
+        return tensor
+
+    x, y = pullback.ones(3, 3, requires_grad=True), pullback.ones(2, requires_grad=True)
+    with pullback.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+        written = x.clone()
+        written[1:, places] = y
+    written.sum().backward()
+    assert len(unpacked) == 1
+    assert y.grad.tolist() == [2.0, 2.0]

@@ -22,7 +22,7 @@ from pullback.errors import LeafModificationError, ViewModificationError, comple
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.hooks import NodeExtra
 from pullback.graph.node import Node, begin_recording
-from pullback.graph.saved_tensor import SavedOutput, forward_name
+from pullback.graph.saved_tensor import SavedOutput, begin_reading, forward_name
 from pullback.graph.source_lines import freed
 from pullback.kernels.scattering import as_positions
 from pullback.kernels.strided import (
@@ -275,9 +275,19 @@ class CopySlices(Node):
     def _apply_inner(self, grad: Any, edges: Edges) -> Sequence[Any]:
         """The gradients of the operation on the view, as arrays."""
         if not self.inner.needs_tensors:
-            return self.inner.apply((grad,), edges)
-        grads = self.inner.apply_differentiable([new_tensor(as_array(grad))], edges)
+            return self._read_once(self.inner.apply, (grad,), edges)
+        grads = self._read_once(self.inner.apply_differentiable, [new_tensor(as_array(grad))], edges)
         return [None if g is None else g._array for g in grads]
+
+    def _read_once(self, apply: Callable[..., Sequence[Any]], grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
+        """Apply the operation's rule; what it saved through hooks is unpacked once, as elsewhere by the engine."""
+        extra = self.inner.extra
+        reading = begin_reading(self.inner) if extra is not None and extra.packed else ()
+        try:
+            return apply(grads, edges)
+        finally:
+            for value in reading:
+                value.read = None
 
     def _apply_turned(self, grad: Any, edges: Edges) -> Sequence[Any]:
         """The gradients where the view is conjugated or negated, so that the view itself must be made again."""
@@ -299,7 +309,8 @@ class CopySlices(Node):
         if result.stride() != self.base_geometry.element_strides():
             result = result.new_empty_strided(self.shape, self.base_geometry.element_strides()).copy_(result)
         part = self.replay(result)
-        inner_grads = self.inner.apply_differentiable((_in_dtype(part.clone(), self.inner_dtype),), edges)
+        inner = (_in_dtype(part.clone(), self.inner_dtype),)
+        inner_grads = self._read_once(self.inner.apply_differentiable, inner, edges)
         if inner_grads[0] is None:
             part.zero_()
         else:
