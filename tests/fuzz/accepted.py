@@ -152,6 +152,12 @@ ACCEPTED = (
         before=r"(expand|broadcast)(.|\n)*\.data = ",
     ),
     Accepted(
+        "values",
+        r"backward\(|autograd\.grad\(",
+        "The gradient of a leaf that was given data of other shapes twice, and used in between, has the last of them.",
+        before=r"(\w)\.data = (.|\n)*\1\.data = ",
+    ),
+    Accepted(
         "^(is_view|base|first_version|offset|grad_fn) of",
         "",
         "Whether a gradient is a view of something larger, how often its rule wrote to it and by which operations it was made "

@@ -44,6 +44,15 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
         "a.grad.tolist()",
         [2.0, 2.0],
     ),
+    "the gradient of the product of one zero has no history": (
+        [
+            "a = torch.ones(1).requires_grad_()",
+            "b = torch.autograd.grad((a - a).prod(), a, create_graph=True)[0]",
+            "c = torch.autograd.grad((a - a).prod(0), a, create_graph=True)[0]",
+        ],
+        "(b.requires_grad, c.requires_grad)",
+        (False, False),
+    ),
 }
 
 ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
@@ -51,6 +60,11 @@ ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
         ["a = torch.ones(2).requires_grad_()", "b = a.sum()", BACKWARD, "b.backward()"],
         RuntimeError,
         "Inplace update to inference tensor outside InferenceMode",
+    ),
+    "a view that was made a leaf is one no more when its base is written to": (
+        ["a = torch.ones(2)", "b = a[:1]", "b.requires_grad_()", "a *= b.clone()", "a.sum().backward()"],
+        RuntimeError,
+        "leaf variable has been moved into the graph interior",
     ),
     "an inference tensor may not be resized": (
         [INFERENCE, "a.resize_(3)"],

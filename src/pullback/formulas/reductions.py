@@ -49,6 +49,8 @@ def prod_grad(grad: Any, input: Any, result: Any, dim: int, keepdim: bool) -> An
         grad = F.unsqueeze(grad, dim)
     if _divides(input, result):
         return grad * F.conj((result if keepdim else F.unsqueeze(result, dim)) / input)
+    if input.shape[dim] == 1:
+        return grad
     return grad * F.conj(F.product_of_others(input, dim))
 
 
@@ -59,6 +61,8 @@ def prod_all_grad(grad: Any, input: Any, result: Any) -> Any:
         return grad
     if _divides(input, result):
         return grad * F.conj(result / input)
+    if math.prod(input.shape) == 1:
+        return F.reshape(grad, tuple(input.shape))
     others = F.product_of_others(F.reshape(input, (-1,)), 0)
     return grad * F.conj(F.reshape(others, tuple(input.shape)))
 

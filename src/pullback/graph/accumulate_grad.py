@@ -45,6 +45,12 @@ def _copied(grad: Tensor, variable: Tensor) -> Tensor:
     return made
 
 
+def _is_view_with_history(variable: Tensor) -> bool:
+    """Whether a view that was made a leaf has a history since: its base was written to."""
+    extra = variable._extra
+    return extra is not None and extra.view is not None and variable.grad_fn is not None
+
+
 def _moved_leaf(variable: Tensor) -> RuntimeError:
     return RuntimeError(
         f"leaf variable has been moved into the graph interior: the tensor of shape {list(variable._array.shape)} was a "
@@ -84,7 +90,7 @@ class AccumulateGrad(Node):
         variable = self.variable
         if not variable._requires_grad:
             return
-        if variable._edge is not None:
+        if variable._edge is not None or (variable._extra is not None and _is_view_with_history(variable)):
             raise _moved_leaf(variable)
         with self.lock:
             current = variable._grad
@@ -165,7 +171,7 @@ class AccumulateGrad(Node):
         variable = self.variable
         if not variable._requires_grad:
             return
-        if variable._edge is not None:
+        if variable._edge is not None or (variable._extra is not None and _is_view_with_history(variable)):
             raise _moved_leaf(variable)
         with self.lock:
             current = variable._grad
