@@ -44,6 +44,17 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
         "a.grad.tolist()",
         [2.0, 2.0],
     ),
+    "a gradient of what a tensor was before it was given other data": (
+        [
+            "a = torch.tensor([1.0, 2.0], dtype=torch.float64).requires_grad_()",
+            "b = a * 2",
+            "c = torch.where(b > 0, b, b)",
+            "b.data = torch.ones(1, 3)",
+            "d = torch.autograd.grad(c.sum(), b)[0]",
+        ],
+        "(d.dtype == torch.float64, d.shape)",
+        (True, (2,)),
+    ),
     "the gradient of the product of one zero has no history": (
         [
             "a = torch.ones(1).requires_grad_()",

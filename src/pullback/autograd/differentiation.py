@@ -14,6 +14,7 @@ from pullback.engine.engine import as_tensor, engine
 from pullback.engine.validation import on_device
 from pullback.errors import NoGradientError, is_pytorch_tensor, mixed_libraries
 from pullback.graph.edge import Edge
+from pullback.graph.former_shape import FormerShape
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node
@@ -284,6 +285,8 @@ def _input_edge(value: Any) -> Edge:
         if value._requires_grad:  # a view made without recording, whose base requires grad: nothing leads to it
             return (new_node(Node), 0)
         raise NoGradientError("One of the differentiated Tensors does not require grad")
+    if isinstance(edge[0], FormerShape):  # what was recorded before leads to the node behind it
+        return edge[0].next_edges[0]  # type: ignore[return-value]  # it has that edge
     return edge
 
 
