@@ -66,3 +66,26 @@ def test_a_maximum_that_a_nan_must_win_is_refused(tmp_path: Path) -> None:
     text = "def f(input: Array, dim: Dim) -> Array:\n    return input - largest_along(input, dim)\n"
     with pytest.raises(Unrenderable, match="NaN"):
         render(tmp_path, text)
+
+
+def test_a_number_that_a_test_chooses_parts_no_ways(tmp_path: Path) -> None:
+    kernel = render(
+        tmp_path,
+        "def f(input: Array, dim: Dims, correction: float, keepdim: bool) -> Array:\n"
+        "    freedom = reduced_count(input, dim) - correction\n"
+        "    factor = 2 / freedom if freedom else np.nan\n"
+        "    return input * factor * add_up(input, dim, True)\n",
+    )
+    assert kernel.text.count("ROW_LOOP(") == 1
+    assert "(row_size - correction) != 0 ? (2.0 / (row_size - correction)) : NAN" in kernel.text
+
+
+def test_an_argument_is_not_two_numbers_at_once(tmp_path: Path) -> None:
+    kernel = render(
+        tmp_path,
+        "def f(grad: Array, input: Array, reduction: int) -> Array:\n"
+        "    weight = np.true_divide(grad, input.size) if reduction == 1 else grad\n"
+        "    return weight * input\n",
+    )
+    assert kernel.takes == "se2"
+    assert kernel.text.count("ROW_LOOP_PLAIN(") == 3  # one for each; for all, with the mean and with the sum

@@ -130,7 +130,28 @@ class _RowReader(StepReader):
             base = self.expression(node.value, module, scope)
             if base is _AXES:
                 return base
+        if isinstance(node, ast.IfExp):
+            chosen = self._number_by_test(node, module, scope)
+            if chosen is not None:
+                return chosen
         return super().expression(node, module, scope)
+
+    def _number_by_test(self, node: ast.IfExp, module: str, scope: dict[str, Any]) -> Expr | None:
+        """One of two numbers of the call, which parts no ways; None where they are something else."""
+        test = self.present(self.expression(node.test, module, scope))
+        if isinstance(test, (Load, Operation)) and test.kind == NUMBER:
+            test = Operation("!=", (test, Number(0)), CONDITION)
+        if not (isinstance(test, Operation) and test.kind == CONDITION) or test in self.way.conditions:
+            return None
+        values = []
+        for truth, part in ((True, node.body), (False, node.orelse)):
+            self.way.conditions[test] = truth
+            value = self.expression(part, module, scope)
+            del self.way.conditions[test]
+            values.append(Number(value) if isinstance(value, (int, float)) else value)
+        if not all(isinstance(value, (Load, Number, Operation)) and value.kind == NUMBER for value in values):
+            return None
+        return Select(test, values[0], values[1], NUMBER)
 
     def _call(self, node: ast.Call, module: str, scope: dict[str, Any]) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in ("_exp_below_zero", "_exp_of_shifted"):
@@ -186,8 +207,10 @@ def is_of_rows(function: ast.FunctionDef) -> bool:
     return "dim" in names or "reduction" in names
 
 
-def render_rows(sources: PythonSources, module: str, function: ast.FunctionDef) -> RowKernel:
-    """One marked kernel."""
+def render_rows(
+    sources: PythonSources, module: str, function: ast.FunctionDef, loops: dict[str, str] | None = None
+) -> RowKernel:
+    """One marked kernel; `loops` are those that there are, by their text: equal ones are shared."""
     parameters = [*function.args.args, *function.args.kwonlyargs]
     flat = not any(parameter.arg == "dim" for parameter in parameters)
     takes = "".join(_letter(parameter, flat) for parameter in parameters)
@@ -208,7 +231,8 @@ def render_rows(sources: PythonSources, module: str, function: ast.FunctionDef) 
         result = reader.real(reader.body(function.body, module, scope))
         return _program(way, result, reader)
 
-    loops: dict[str, str] = {}
+    loops = {} if loops is None else loops
+    shared = len(loops)
     choices, finishes, gives, costly = [], [], set[str](), False
     for number, (way, program, reason) in enumerate(ways_through({*operands, *numbers} | RESERVED, evaluate)):
         conditions = [item for item in way.conditions.items() if item[0] != _IS_NOT_EMPTY]
@@ -244,7 +268,7 @@ def render_rows(sources: PythonSources, module: str, function: ast.FunctionDef) 
         last = place == len(choices) - 1
         head = "    else\n" if last and place else f"    {'else ' if place else ''}if ({' && '.join(tests)})\n"
         chooser.append(f"    {call}" if len(choices) == 1 else f"{head}        {call}")
-    written = [text.replace(NAME, name) for text, name in loops.items()]
+    written = [text.replace(NAME, name) for text, name in list(loops.items())[shared:]]
     text = "\n".join(
         [f"/* {module.removeprefix('pullback.')}.{function.name} */", *written, *finishes, *chooser, "}", ""]
     )

@@ -92,10 +92,11 @@ def find_row_kernels(sources: PythonSources, native_folder: Path, refusals: list
     """The marked kernels along a dimension, and losses of a whole array, that no file of C holds."""
     written = written_by_hand(native_folder)
     kernels = []
+    loops: dict[str, str] = {}
     for module, function in sources.marked():
         if function.name not in written and is_of_rows(function):
             try:
-                kernels.append(render_rows(sources, module, function))
+                kernels.append(render_rows(sources, module, function, loops))
             except Unrenderable as problem:
                 refusals.append(_refusal(sources, module, function, problem))
     return kernels

@@ -281,24 +281,25 @@ class _Text:
                 *joined,
             ]
         rows += [f"{name}_of[0] = ({kind}){name}_total;" for name, _, kind in lanes]
+        rounds = any(how == "sum" and kind == "REAL" for _, how, kind in lanes)
         columns = [
-            *[f"{kind} {name}_total[LANES];" for name, _, kind in lanes],
             "for (ptrdiff_t j = 0; j < width; j++)",
-            "    " + ", ".join(f"{name}_total[j] = {_STARTS[how]}" for name, how, _ in lanes) + ";",
-            "for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {",
+            "    " + ", ".join(f"{name}_of[j] = {_STARTS[how]}" for name, how, _ in lanes) + ";",
+            f"for (ptrdiff_t k = 0; k < count{' && k < BLOCK_OF_COLUMN' if rounds else ''}; k++)",
+            f"    {_filled(call.replace('_lanes', '_of'), 'k * stride', 'k', 'width', 1)}",
+        ]
+        in_blocks = [
+            "for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {",
             "    const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;",
             *_indented(begun),
             "    for (ptrdiff_t k = from; k < to; k++)",
             f"        {_filled(call, 'k * stride', 'k', 'width', 1)}",
             "    for (ptrdiff_t j = 0; j < width; j++) {",
-            *[f"        {_JOINS[how].format(f'{n}_total[j]', f'{n}_lanes[j]')}" for n, how, _ in lanes],
+            *[f"        {_JOINS[how].format(f'{n}_of[j]', f'{n}_lanes[j]')}" for n, how, _ in lanes],
             "    }",
             "}",
-            "for (ptrdiff_t j = 0; j < width; j++) {",
-            *[f"    {name}_of[j] = {name}_total[j];" for name, _, _ in lanes],
-            "}",
         ]
-        lines += self._either(rows, columns)
+        lines += self._either(rows, [*columns, *(in_blocks if rounds else [])])
         if lanes[-1][0] == "unfit":
             lines += ["for (ptrdiff_t j = 0; j < numbers; j++)", "    loop->unfit |= unfit_of[j] != 0;"]
         if self.joined:

@@ -108,6 +108,8 @@ class Way:
 
     def decide(self, test: Expr) -> bool:
         """Whether this way takes a test as true."""
+        if any(holds and _contradict(test, other) for other, holds in self.conditions.items()):
+            return False
         if test not in self.conditions:
             place = len(self.taken)
             choice = self.decisions[place] if place < len(self.decisions) else True
@@ -125,6 +127,14 @@ class Way:
         self.names.add(unique)
         self.steps.append(Step(unique, value))
         return Load(unique, value.kind)
+
+
+def _contradict(first: Expr, second: Expr) -> bool:
+    """Whether two tests say that one argument is equal to two different numbers."""
+    if not (isinstance(first, Operation) and isinstance(second, Operation) and first.name == second.name == "=="):
+        return False
+    (left, one), (right, other) = first.arguments, second.arguments
+    return left == right and isinstance(one, Number) and isinstance(other, Number) and one.value != other.value
 
 
 def ways_through(names: set[str], evaluate: Callable[[Way], Any]) -> Iterator[tuple[Way, Any, str]]:

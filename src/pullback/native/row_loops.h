@@ -50,10 +50,11 @@ INLINE void TYPED(extremum_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(extremum_grad_0_pass_0)(input_at + k * stride, extreme_of, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -61,11 +62,8 @@ INLINE void TYPED(extremum_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(extremum_grad_0_pass_0)(input_at + k * stride, extreme_of, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     REAL inverse_of_sum_of[LANES];
@@ -196,7 +194,7 @@ static void TYPED(mse_loss)(void *context, ptrdiff_t begin, ptrdiff_t end)
 }
 
 /* kernels.losses.mse_loss_grad */
-INLINE void TYPED(mse_loss_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(mse_loss_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double reduction, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     (void)across;
@@ -205,7 +203,7 @@ INLINE void TYPED(mse_loss_grad_0_pass_0)(const REAL *restrict grad_at, const RE
         const REAL input = input_at[j];
         const REAL target = target_at[j];
         const REAL distance = (input - target);
-        const REAL distance_2 = (distance * (REAL)(2.0 / row_size));
+        const REAL distance_2 = (distance * (REAL)(reduction == 1.0 ? (2.0 / row_size) : 2.0));
         const REAL distance_3 = (distance_2 * grad);
         out_at[j] = distance_3;)
 }
@@ -217,25 +215,25 @@ INLINE void TYPED(mse_loss_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t
     const REAL *restrict grad_at = (const REAL *)loop->operands[0] + start;
     const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
+    const double reduction = loop->numbers[0];
     const double row_size = (double)loop->layout.count;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(mse_loss_grad_0_pass_0)(grad_at, input_at, target_at, out_at, row_size, count, 0, 0, 0);
+        TYPED(mse_loss_grad_0_pass_0)(grad_at, input_at, target_at, out_at, reduction, row_size, count, 0, 0, 0);
     }
 }
 
 ROW_LOOP_PLAIN(mse_loss_grad_0)
 
-INLINE void TYPED(mse_loss_grad_1_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(mse_loss_grad_1_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double reduction, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
-    (void)across;
     EACH_LANE(
-        const REAL grad = grad_at[j];
         const REAL input = input_at[j];
         const REAL target = target_at[j];
+        const REAL grad = grad_of[across ? j : 0];
         const REAL distance = (input - target);
-        const REAL distance_2 = (distance * (REAL)2.0);
+        const REAL distance_2 = (distance * (REAL)(reduction == 1.0 ? (2.0 / row_size) : 2.0));
         const REAL distance_3 = (distance_2 * grad);
         out_at[j] = distance_3;)
 }
@@ -244,73 +242,18 @@ INLINE void TYPED(mse_loss_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *restrict grad_at = (const REAL *)loop->operands[0] + start;
+    const REAL *grad_of = (const REAL *)loop->operands[0];
     const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
+    const double reduction = loop->numbers[0];
+    const double row_size = (double)loop->layout.count;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(mse_loss_grad_1_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
+        TYPED(mse_loss_grad_1_pass_0)(input_at, target_at, out_at, grad_of, reduction, row_size, count, 0, 0, 0);
     }
 }
 
 ROW_LOOP_PLAIN(mse_loss_grad_1)
-
-INLINE void TYPED(mse_loss_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    EACH_LANE(
-        const REAL input = input_at[j];
-        const REAL target = target_at[j];
-        const REAL grad = grad_of[across ? j : 0];
-        const REAL distance = (input - target);
-        const REAL distance_2 = (distance * (REAL)(2.0 / row_size));
-        const REAL distance_3 = (distance_2 * grad);
-        out_at[j] = distance_3;)
-}
-
-INLINE void TYPED(mse_loss_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *grad_of = (const REAL *)loop->operands[0];
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
-    const double row_size = (double)loop->layout.count;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    {
-        TYPED(mse_loss_grad_2_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
-    }
-}
-
-ROW_LOOP_PLAIN(mse_loss_grad_2)
-
-INLINE void TYPED(mse_loss_grad_3_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    EACH_LANE(
-        const REAL input = input_at[j];
-        const REAL target = target_at[j];
-        const REAL grad = grad_of[across ? j : 0];
-        const REAL distance = (input - target);
-        const REAL distance_2 = (distance * (REAL)2.0);
-        const REAL distance_3 = (distance_2 * grad);
-        out_at[j] = distance_3;)
-}
-
-INLINE void TYPED(mse_loss_grad_3_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *grad_of = (const REAL *)loop->operands[0];
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    {
-        TYPED(mse_loss_grad_3_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
-    }
-}
-
-ROW_LOOP_PLAIN(mse_loss_grad_3)
 
 static void TYPED(mse_loss_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
@@ -318,14 +261,10 @@ static void TYPED(mse_loss_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
     const double reduction = loop->numbers[0];
     const double row_size = (double)loop->layout.count;
     (void)loop, (void)row_size, (void)reduction;
-    if (reduction == 0.0 && reduction == 1.0)
+    if (reduction == 0.0)
         TYPED(mse_loss_grad_0)(context, begin, end);
-    else if (reduction == 0.0 && !(reduction == 1.0))
-        TYPED(mse_loss_grad_1)(context, begin, end);
-    else if (!(reduction == 0.0) && reduction == 1.0)
-        TYPED(mse_loss_grad_2)(context, begin, end);
     else
-        TYPED(mse_loss_grad_3)(context, begin, end);
+        TYPED(mse_loss_grad_1)(context, begin, end);
 }
 
 /* kernels.losses.smooth_l1_loss */
@@ -451,40 +390,7 @@ static void TYPED(smooth_l1_loss)(void *context, ptrdiff_t begin, ptrdiff_t end)
 }
 
 /* kernels.losses.clamped_distance_grad */
-INLINE void TYPED(clamped_distance_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double factor, double limit, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    (void)across;
-    EACH_LANE(
-        const REAL grad = grad_at[j];
-        const REAL input = input_at[j];
-        const REAL target = target_at[j];
-        const REAL distance = (input - target);
-        const REAL distance_2 = (distance * (REAL)factor);
-        const REAL made = minimum_of(maximum_of(distance_2, (REAL)(-limit)), (REAL)limit);
-        const REAL distance_3 = (made * (grad * (REAL)(1 / row_size)));
-        out_at[j] = distance_3;)
-}
-
-INLINE void TYPED(clamped_distance_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *restrict grad_at = (const REAL *)loop->operands[0] + start;
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
-    const double factor = loop->numbers[1];
-    const double limit = loop->numbers[2];
-    const double row_size = (double)loop->layout.count;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    {
-        TYPED(clamped_distance_grad_0_pass_0)(grad_at, input_at, target_at, out_at, factor, limit, row_size, count, 0, 0, 0);
-    }
-}
-
-ROW_LOOP_PLAIN(clamped_distance_grad_0)
-
-INLINE void TYPED(clamped_distance_grad_1_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double factor, double limit, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(clamped_distance_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double factor, double limit, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     (void)across;
@@ -499,7 +405,7 @@ INLINE void TYPED(clamped_distance_grad_1_pass_0)(const REAL *restrict grad_at, 
         out_at[j] = distance_3;)
 }
 
-INLINE void TYPED(clamped_distance_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(clamped_distance_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -510,13 +416,13 @@ INLINE void TYPED(clamped_distance_grad_1_run)(RowLoop *loop, ptrdiff_t start, p
     const double limit = loop->numbers[2];
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(clamped_distance_grad_1_pass_0)(grad_at, input_at, target_at, out_at, factor, limit, count, 0, 0, 0);
+        TYPED(clamped_distance_grad_0_pass_0)(grad_at, input_at, target_at, out_at, factor, limit, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(clamped_distance_grad_1)
+ROW_LOOP_PLAIN(clamped_distance_grad_0)
 
-INLINE void TYPED(clamped_distance_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double factor, double limit, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(clamped_distance_grad_1_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double factor, double limit, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -530,7 +436,7 @@ INLINE void TYPED(clamped_distance_grad_2_pass_0)(const REAL *restrict input_at,
         out_at[j] = distance_3;)
 }
 
-INLINE void TYPED(clamped_distance_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(clamped_distance_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -542,13 +448,13 @@ INLINE void TYPED(clamped_distance_grad_2_run)(RowLoop *loop, ptrdiff_t start, p
     const double row_size = (double)loop->layout.count;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(clamped_distance_grad_2_pass_0)(input_at, target_at, out_at, grad_of, factor, limit, row_size, count, 0, 0, 0);
+        TYPED(clamped_distance_grad_1_pass_0)(input_at, target_at, out_at, grad_of, factor, limit, row_size, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(clamped_distance_grad_2)
+ROW_LOOP_PLAIN(clamped_distance_grad_1)
 
-INLINE void TYPED(clamped_distance_grad_3_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double factor, double limit, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(clamped_distance_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double factor, double limit, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -562,7 +468,7 @@ INLINE void TYPED(clamped_distance_grad_3_pass_0)(const REAL *restrict input_at,
         out_at[j] = distance_3;)
 }
 
-INLINE void TYPED(clamped_distance_grad_3_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(clamped_distance_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -573,11 +479,11 @@ INLINE void TYPED(clamped_distance_grad_3_run)(RowLoop *loop, ptrdiff_t start, p
     const double limit = loop->numbers[2];
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(clamped_distance_grad_3_pass_0)(input_at, target_at, out_at, grad_of, factor, limit, count, 0, 0, 0);
+        TYPED(clamped_distance_grad_2_pass_0)(input_at, target_at, out_at, grad_of, factor, limit, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(clamped_distance_grad_3)
+ROW_LOOP_PLAIN(clamped_distance_grad_2)
 
 static void TYPED(clamped_distance_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
@@ -587,14 +493,12 @@ static void TYPED(clamped_distance_grad)(void *context, ptrdiff_t begin, ptrdiff
     const double limit = loop->numbers[2];
     const double row_size = (double)loop->layout.count;
     (void)loop, (void)row_size, (void)reduction, (void)factor, (void)limit;
-    if (reduction == 0.0 && reduction == 1.0)
+    if (reduction == 0.0)
         TYPED(clamped_distance_grad_0)(context, begin, end);
-    else if (reduction == 0.0 && !(reduction == 1.0))
-        TYPED(clamped_distance_grad_1)(context, begin, end);
     else if (!(reduction == 0.0) && reduction == 1.0)
-        TYPED(clamped_distance_grad_2)(context, begin, end);
+        TYPED(clamped_distance_grad_1)(context, begin, end);
     else
-        TYPED(clamped_distance_grad_3)(context, begin, end);
+        TYPED(clamped_distance_grad_2)(context, begin, end);
 }
 
 /* kernels.losses.huber_loss */
@@ -1055,35 +959,7 @@ static void TYPED(binary_cross_entropy_with_logits)(void *context, ptrdiff_t beg
 }
 
 /* kernels.losses.soft_margin_loss_grad */
-INLINE void TYPED(soft_margin_loss_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    (void)across;
-    EACH_LANE(
-        const REAL grad = grad_at[j];
-        const REAL input = input_at[j];
-        const REAL target = target_at[j];
-        const REAL slope = ((-target) * ((REAL)1 / ((REAL)1 + exp_of((target * input)))));
-        out_at[j] = ((grad * (REAL)(1 / row_size)) * slope);)
-}
-
-INLINE void TYPED(soft_margin_loss_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *restrict grad_at = (const REAL *)loop->operands[0] + start;
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
-    const double row_size = (double)loop->layout.count;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    {
-        TYPED(soft_margin_loss_grad_0_pass_0)(grad_at, input_at, target_at, out_at, row_size, count, 0, 0, 0);
-    }
-}
-
-ROW_LOOP_PLAIN(soft_margin_loss_grad_0)
-
-INLINE void TYPED(soft_margin_loss_grad_1_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(soft_margin_loss_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     (void)across;
@@ -1095,7 +971,7 @@ INLINE void TYPED(soft_margin_loss_grad_1_pass_0)(const REAL *restrict grad_at, 
         out_at[j] = (grad * slope);)
 }
 
-INLINE void TYPED(soft_margin_loss_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(soft_margin_loss_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1104,13 +980,13 @@ INLINE void TYPED(soft_margin_loss_grad_1_run)(RowLoop *loop, ptrdiff_t start, p
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(soft_margin_loss_grad_1_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
+        TYPED(soft_margin_loss_grad_0_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(soft_margin_loss_grad_1)
+ROW_LOOP_PLAIN(soft_margin_loss_grad_0)
 
-INLINE void TYPED(soft_margin_loss_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(soft_margin_loss_grad_1_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -1121,7 +997,7 @@ INLINE void TYPED(soft_margin_loss_grad_2_pass_0)(const REAL *restrict input_at,
         out_at[j] = ((grad / (REAL)row_size) * slope);)
 }
 
-INLINE void TYPED(soft_margin_loss_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(soft_margin_loss_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1131,13 +1007,13 @@ INLINE void TYPED(soft_margin_loss_grad_2_run)(RowLoop *loop, ptrdiff_t start, p
     const double row_size = (double)loop->layout.count;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(soft_margin_loss_grad_2_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
+        TYPED(soft_margin_loss_grad_1_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(soft_margin_loss_grad_2)
+ROW_LOOP_PLAIN(soft_margin_loss_grad_1)
 
-INLINE void TYPED(soft_margin_loss_grad_3_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(soft_margin_loss_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -1148,7 +1024,7 @@ INLINE void TYPED(soft_margin_loss_grad_3_pass_0)(const REAL *restrict input_at,
         out_at[j] = (grad * slope);)
 }
 
-INLINE void TYPED(soft_margin_loss_grad_3_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(soft_margin_loss_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1157,11 +1033,11 @@ INLINE void TYPED(soft_margin_loss_grad_3_run)(RowLoop *loop, ptrdiff_t start, p
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(soft_margin_loss_grad_3_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
+        TYPED(soft_margin_loss_grad_2_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(soft_margin_loss_grad_3)
+ROW_LOOP_PLAIN(soft_margin_loss_grad_2)
 
 static void TYPED(soft_margin_loss_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
@@ -1169,47 +1045,16 @@ static void TYPED(soft_margin_loss_grad)(void *context, ptrdiff_t begin, ptrdiff
     const double reduction = loop->numbers[0];
     const double row_size = (double)loop->layout.count;
     (void)loop, (void)row_size, (void)reduction;
-    if (reduction == 0.0 && reduction == 1.0)
+    if (reduction == 0.0)
         TYPED(soft_margin_loss_grad_0)(context, begin, end);
-    else if (reduction == 0.0 && !(reduction == 1.0))
-        TYPED(soft_margin_loss_grad_1)(context, begin, end);
     else if (!(reduction == 0.0) && reduction == 1.0)
-        TYPED(soft_margin_loss_grad_2)(context, begin, end);
+        TYPED(soft_margin_loss_grad_1)(context, begin, end);
     else
-        TYPED(soft_margin_loss_grad_3)(context, begin, end);
+        TYPED(soft_margin_loss_grad_2)(context, begin, end);
 }
 
 /* kernels.losses.binary_cross_entropy_grad */
-INLINE void TYPED(binary_cross_entropy_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    (void)across;
-    EACH_LANE(
-        const REAL grad = grad_at[j];
-        const REAL input = input_at[j];
-        const REAL target = target_at[j];
-        const REAL divisor = maximum_of((input * ((REAL)1 - input)), (REAL)1e-12);
-        const REAL slope = (((grad * (REAL)(1 / row_size)) * (input - target)) / divisor);
-        out_at[j] = slope;)
-}
-
-INLINE void TYPED(binary_cross_entropy_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *restrict grad_at = (const REAL *)loop->operands[0] + start;
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
-    const double row_size = (double)loop->layout.count;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    {
-        TYPED(binary_cross_entropy_grad_0_pass_0)(grad_at, input_at, target_at, out_at, row_size, count, 0, 0, 0);
-    }
-}
-
-ROW_LOOP_PLAIN(binary_cross_entropy_grad_0)
-
-INLINE void TYPED(binary_cross_entropy_grad_1_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(binary_cross_entropy_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     (void)across;
@@ -1222,7 +1067,7 @@ INLINE void TYPED(binary_cross_entropy_grad_1_pass_0)(const REAL *restrict grad_
         out_at[j] = slope;)
 }
 
-INLINE void TYPED(binary_cross_entropy_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(binary_cross_entropy_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1231,13 +1076,13 @@ INLINE void TYPED(binary_cross_entropy_grad_1_run)(RowLoop *loop, ptrdiff_t star
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(binary_cross_entropy_grad_1_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
+        TYPED(binary_cross_entropy_grad_0_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(binary_cross_entropy_grad_1)
+ROW_LOOP_PLAIN(binary_cross_entropy_grad_0)
 
-INLINE void TYPED(binary_cross_entropy_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(binary_cross_entropy_grad_1_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -1249,7 +1094,7 @@ INLINE void TYPED(binary_cross_entropy_grad_2_pass_0)(const REAL *restrict input
         out_at[j] = slope;)
 }
 
-INLINE void TYPED(binary_cross_entropy_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(binary_cross_entropy_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1259,13 +1104,13 @@ INLINE void TYPED(binary_cross_entropy_grad_2_run)(RowLoop *loop, ptrdiff_t star
     const double row_size = (double)loop->layout.count;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(binary_cross_entropy_grad_2_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
+        TYPED(binary_cross_entropy_grad_1_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(binary_cross_entropy_grad_2)
+ROW_LOOP_PLAIN(binary_cross_entropy_grad_1)
 
-INLINE void TYPED(binary_cross_entropy_grad_3_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(binary_cross_entropy_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -1277,7 +1122,7 @@ INLINE void TYPED(binary_cross_entropy_grad_3_pass_0)(const REAL *restrict input
         out_at[j] = slope;)
 }
 
-INLINE void TYPED(binary_cross_entropy_grad_3_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(binary_cross_entropy_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1286,11 +1131,11 @@ INLINE void TYPED(binary_cross_entropy_grad_3_run)(RowLoop *loop, ptrdiff_t star
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(binary_cross_entropy_grad_3_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
+        TYPED(binary_cross_entropy_grad_2_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(binary_cross_entropy_grad_3)
+ROW_LOOP_PLAIN(binary_cross_entropy_grad_2)
 
 static void TYPED(binary_cross_entropy_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
@@ -1298,48 +1143,16 @@ static void TYPED(binary_cross_entropy_grad)(void *context, ptrdiff_t begin, ptr
     const double reduction = loop->numbers[0];
     const double row_size = (double)loop->layout.count;
     (void)loop, (void)row_size, (void)reduction;
-    if (reduction == 0.0 && reduction == 1.0)
+    if (reduction == 0.0)
         TYPED(binary_cross_entropy_grad_0)(context, begin, end);
-    else if (reduction == 0.0 && !(reduction == 1.0))
-        TYPED(binary_cross_entropy_grad_1)(context, begin, end);
     else if (!(reduction == 0.0) && reduction == 1.0)
-        TYPED(binary_cross_entropy_grad_2)(context, begin, end);
+        TYPED(binary_cross_entropy_grad_1)(context, begin, end);
     else
-        TYPED(binary_cross_entropy_grad_3)(context, begin, end);
+        TYPED(binary_cross_entropy_grad_2)(context, begin, end);
 }
 
 /* kernels.losses.logits_grad */
-INLINE void TYPED(logits_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    (void)across;
-    EACH_LANE(
-        const REAL grad = grad_at[j];
-        const REAL input = input_at[j];
-        const REAL target = target_at[j];
-        const REAL sigmoid = ((REAL)1 / ((REAL)1 + exp_of((-input))));
-        const REAL slope = (sigmoid - target);
-        const REAL slope_2 = ((grad * (REAL)(1 / row_size)) * slope);
-        out_at[j] = slope_2;)
-}
-
-INLINE void TYPED(logits_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *restrict grad_at = (const REAL *)loop->operands[0] + start;
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
-    const double row_size = (double)loop->layout.count;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    {
-        TYPED(logits_grad_0_pass_0)(grad_at, input_at, target_at, out_at, row_size, count, 0, 0, 0);
-    }
-}
-
-ROW_LOOP_PLAIN(logits_grad_0)
-
-INLINE void TYPED(logits_grad_1_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(logits_grad_0_pass_0)(const REAL *restrict grad_at, const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     (void)across;
@@ -1353,7 +1166,7 @@ INLINE void TYPED(logits_grad_1_pass_0)(const REAL *restrict grad_at, const REAL
         out_at[j] = slope_2;)
 }
 
-INLINE void TYPED(logits_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(logits_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1362,13 +1175,13 @@ INLINE void TYPED(logits_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t r
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(logits_grad_1_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
+        TYPED(logits_grad_0_pass_0)(grad_at, input_at, target_at, out_at, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(logits_grad_1)
+ROW_LOOP_PLAIN(logits_grad_0)
 
-INLINE void TYPED(logits_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(logits_grad_1_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, double row_size, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -1381,7 +1194,7 @@ INLINE void TYPED(logits_grad_2_pass_0)(const REAL *restrict input_at, const REA
         out_at[j] = slope_2;)
 }
 
-INLINE void TYPED(logits_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(logits_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1391,13 +1204,13 @@ INLINE void TYPED(logits_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t r
     const double row_size = (double)loop->layout.count;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(logits_grad_2_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
+        TYPED(logits_grad_1_pass_0)(input_at, target_at, out_at, grad_of, row_size, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(logits_grad_2)
+ROW_LOOP_PLAIN(logits_grad_1)
 
-INLINE void TYPED(logits_grad_3_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(logits_grad_2_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *restrict out_at, const REAL *grad_of, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)partly, (void)taken;
     EACH_LANE(
@@ -1410,7 +1223,7 @@ INLINE void TYPED(logits_grad_3_pass_0)(const REAL *restrict input_at, const REA
         out_at[j] = slope_2;)
 }
 
-INLINE void TYPED(logits_grad_3_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
+INLINE void TYPED(logits_grad_2_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
 {
     const ptrdiff_t numbers = across ? width : 1;
     (void)numbers, (void)row, (void)stride, (void)width;
@@ -1419,11 +1232,11 @@ INLINE void TYPED(logits_grad_3_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t r
     const REAL *restrict target_at = (const REAL *)loop->operands[2] + start;
     REAL *restrict out_at = (REAL *)loop->results[0] + start;
     {
-        TYPED(logits_grad_3_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
+        TYPED(logits_grad_2_pass_0)(input_at, target_at, out_at, grad_of, count, 0, 0, 0);
     }
 }
 
-ROW_LOOP_PLAIN(logits_grad_3)
+ROW_LOOP_PLAIN(logits_grad_2)
 
 static void TYPED(logits_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
@@ -1431,14 +1244,12 @@ static void TYPED(logits_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
     const double reduction = loop->numbers[0];
     const double row_size = (double)loop->layout.count;
     (void)loop, (void)row_size, (void)reduction;
-    if (reduction == 0.0 && reduction == 1.0)
+    if (reduction == 0.0)
         TYPED(logits_grad_0)(context, begin, end);
-    else if (reduction == 0.0 && !(reduction == 1.0))
-        TYPED(logits_grad_1)(context, begin, end);
     else if (!(reduction == 0.0) && reduction == 1.0)
-        TYPED(logits_grad_2)(context, begin, end);
+        TYPED(logits_grad_1)(context, begin, end);
     else
-        TYPED(logits_grad_3)(context, begin, end);
+        TYPED(logits_grad_2)(context, begin, end);
 }
 
 /* kernels.reductions.product_of_others */
@@ -1478,23 +1289,10 @@ INLINE void TYPED(product_of_others_0_run)(RowLoop *loop, ptrdiff_t start, ptrdi
         product_total *= wide_product_of_lanes(product_lanes, width);
         product_of[0] = (double)product_total;
     } else {
-        double product_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            product_total[j] = 1;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
-            const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
-            double product_lanes[LANES];
-            for (ptrdiff_t j = 0; j < width; j++)
-                product_lanes[j] = 1;
-            for (ptrdiff_t k = from; k < to; k++)
-                TYPED(product_of_others_0_pass_0)(input_at + k * stride, product_lanes, width, 1, 0, 0);
-            for (ptrdiff_t j = 0; j < width; j++) {
-                product_total[j] *= product_lanes[j];
-            }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            product_of[j] = product_total[j];
-        }
+            product_of[j] = 1;
+        for (ptrdiff_t k = 0; k < count; k++)
+            TYPED(product_of_others_0_pass_0)(input_at + k * stride, product_of, width, 1, 0, 0);
     }
     for (ptrdiff_t j = 0; j < numbers; j++) {
         const double product = product_of[j];
@@ -1567,23 +1365,10 @@ INLINE void TYPED(softmax_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, 
         maximum_total = TYPED(maximum_of_lanes)(maximum_lanes, width) > maximum_total ? TYPED(maximum_of_lanes)(maximum_lanes, width) : maximum_total;
         maximum_of[0] = (REAL)maximum_total;
     } else {
-        REAL maximum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            maximum_total[j] = -INFINITY;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
-            const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
-            REAL maximum_lanes[LANES];
-            for (ptrdiff_t j = 0; j < width; j++)
-                maximum_lanes[j] = -INFINITY;
-            for (ptrdiff_t k = from; k < to; k++)
-                TYPED(softmax_0_pass_0)(input_at + k * stride, maximum_lanes, width, 1, 0, 0);
-            for (ptrdiff_t j = 0; j < width; j++) {
-                maximum_total[j] = maximum_lanes[j] > maximum_total[j] ? maximum_lanes[j] : maximum_total[j];
-            }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            maximum_of[j] = maximum_total[j];
-        }
+            maximum_of[j] = -INFINITY;
+        for (ptrdiff_t k = 0; k < count; k++)
+            TYPED(softmax_0_pass_0)(input_at + k * stride, maximum_of, width, 1, 0, 0);
     }
     REAL sum_of[LANES];
     if (!across) {
@@ -1602,10 +1387,11 @@ INLINE void TYPED(softmax_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, 
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(softmax_0_pass_1)(input_at + k * stride, out_at + k * stride, maximum_of, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -1613,11 +1399,8 @@ INLINE void TYPED(softmax_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, 
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(softmax_0_pass_1)(input_at + k * stride, out_at + k * stride, maximum_of, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     REAL inverse_of_sum_of[LANES];
@@ -1692,10 +1475,11 @@ INLINE void TYPED(softmax_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t 
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(softmax_grad_0_pass_0)(grad_at + k * stride, result_at + k * stride, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -1703,11 +1487,8 @@ INLINE void TYPED(softmax_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t 
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(softmax_grad_0_pass_0)(grad_at + k * stride, result_at + k * stride, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     if (!across) {
@@ -1777,23 +1558,10 @@ INLINE void TYPED(log_softmax_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t r
         maximum_total = TYPED(maximum_of_lanes)(maximum_lanes, width) > maximum_total ? TYPED(maximum_of_lanes)(maximum_lanes, width) : maximum_total;
         maximum_of[0] = (REAL)maximum_total;
     } else {
-        REAL maximum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            maximum_total[j] = -INFINITY;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
-            const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
-            REAL maximum_lanes[LANES];
-            for (ptrdiff_t j = 0; j < width; j++)
-                maximum_lanes[j] = -INFINITY;
-            for (ptrdiff_t k = from; k < to; k++)
-                TYPED(log_softmax_0_pass_0)(input_at + k * stride, maximum_lanes, width, 1, 0, 0);
-            for (ptrdiff_t j = 0; j < width; j++) {
-                maximum_total[j] = maximum_lanes[j] > maximum_total[j] ? maximum_lanes[j] : maximum_total[j];
-            }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            maximum_of[j] = maximum_total[j];
-        }
+            maximum_of[j] = -INFINITY;
+        for (ptrdiff_t k = 0; k < count; k++)
+            TYPED(log_softmax_0_pass_0)(input_at + k * stride, maximum_of, width, 1, 0, 0);
     }
     REAL sum_of[LANES];
     if (!across) {
@@ -1812,10 +1580,11 @@ INLINE void TYPED(log_softmax_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t r
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(log_softmax_0_pass_1)(input_at + k * stride, maximum_of, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -1823,11 +1592,8 @@ INLINE void TYPED(log_softmax_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t r
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(log_softmax_0_pass_1)(input_at + k * stride, maximum_of, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     REAL made_of[LANES];
@@ -1901,10 +1667,11 @@ INLINE void TYPED(log_softmax_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdif
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(log_softmax_grad_0_pass_0)(grad_at + k * stride, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -1912,11 +1679,8 @@ INLINE void TYPED(log_softmax_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdif
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(log_softmax_grad_0_pass_0)(grad_at + k * stride, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     if (!across) {
@@ -1976,23 +1740,10 @@ INLINE void TYPED(logsumexp_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row
         maximum_total = TYPED(maximum_of_lanes)(maximum_lanes, width) > maximum_total ? TYPED(maximum_of_lanes)(maximum_lanes, width) : maximum_total;
         maximum_of[0] = (REAL)maximum_total;
     } else {
-        REAL maximum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            maximum_total[j] = -INFINITY;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
-            const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
-            REAL maximum_lanes[LANES];
-            for (ptrdiff_t j = 0; j < width; j++)
-                maximum_lanes[j] = -INFINITY;
-            for (ptrdiff_t k = from; k < to; k++)
-                TYPED(logsumexp_0_pass_0)(input_at + k * stride, maximum_lanes, width, 1, 0, 0);
-            for (ptrdiff_t j = 0; j < width; j++) {
-                maximum_total[j] = maximum_lanes[j] > maximum_total[j] ? maximum_lanes[j] : maximum_total[j];
-            }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            maximum_of[j] = maximum_total[j];
-        }
+            maximum_of[j] = -INFINITY;
+        for (ptrdiff_t k = 0; k < count; k++)
+            TYPED(logsumexp_0_pass_0)(input_at + k * stride, maximum_of, width, 1, 0, 0);
     }
     REAL top_of[LANES];
     for (ptrdiff_t j = 0; j < numbers; j++) {
@@ -2018,10 +1769,11 @@ INLINE void TYPED(logsumexp_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(logsumexp_0_pass_1)(input_at + k * stride, top_of, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -2029,11 +1781,8 @@ INLINE void TYPED(logsumexp_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(logsumexp_0_pass_1)(input_at + k * stride, top_of, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     REAL total_of[LANES];
@@ -2080,7 +1829,7 @@ INLINE void TYPED(var_grad_0_pass_1)(const REAL *restrict input_at, REAL *restri
         const REAL input = input_at[j];
         const REAL grad = grad_of[across ? j : 0];
         const REAL mean = mean_of[across ? j : 0];
-        out_at[j] = ((grad * (REAL)(2.0 / (row_size - correction))) * (input - mean));)
+        out_at[j] = ((grad * (REAL)((row_size - correction) != 0 ? (2.0 / (row_size - correction)) : NAN)) * (input - mean));)
 }
 
 INLINE void TYPED(var_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
@@ -2109,10 +1858,11 @@ INLINE void TYPED(var_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row,
         }
         sum_of[0] = (REAL)sum_total;
     } else {
-        REAL sum_total[LANES];
         for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
+            sum_of[j] = 0;
+        for (ptrdiff_t k = 0; k < count && k < BLOCK_OF_COLUMN; k++)
+            TYPED(var_grad_0_pass_0)(input_at + k * stride, sum_of, width, 1, 0, 0);
+        for (ptrdiff_t from = BLOCK_OF_COLUMN; from < count; from += BLOCK_OF_COLUMN) {
             const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
             REAL sum_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
@@ -2120,11 +1870,8 @@ INLINE void TYPED(var_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row,
             for (ptrdiff_t k = from; k < to; k++)
                 TYPED(var_grad_0_pass_0)(input_at + k * stride, sum_lanes, width, 1, 0, 0);
             for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
+                sum_of[j] += sum_lanes[j];
             }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
         }
     }
     REAL mean_of[LANES];
@@ -2144,94 +1891,13 @@ INLINE void TYPED(var_grad_0_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row,
 
 ROW_LOOP(var_grad_0, 0)
 
-INLINE void TYPED(var_grad_1_pass_0)(const REAL *restrict input_at, REAL *sum_lanes, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)across;
-    EACH_LANE(
-        const REAL input = input_at[j];
-        sum_lanes[j] += (!partly || j >= taken ? input : 0);)
-}
-
-INLINE void TYPED(var_grad_1_pass_1)(const REAL *restrict input_at, REAL *restrict out_at, const REAL *grad_of, const REAL *mean_of, ptrdiff_t width, int across, int partly, REAL taken)
-{
-    (void)partly, (void)taken;
-    EACH_LANE(
-        const REAL input = input_at[j];
-        const REAL grad = grad_of[across ? j : 0];
-        const REAL mean = mean_of[across ? j : 0];
-        out_at[j] = ((grad * (REAL)NAN) * (input - mean));)
-}
-
-INLINE void TYPED(var_grad_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
-{
-    const ptrdiff_t numbers = across ? width : 1;
-    (void)numbers, (void)row, (void)stride, (void)width;
-    const REAL *grad_of = (const REAL *)loop->operands[0] + row;
-    const REAL *restrict input_at = (const REAL *)loop->operands[1] + start;
-    const double row_size = (double)loop->layout.count;
-    REAL *restrict out_at = (REAL *)loop->results[0] + start;
-    REAL sum_of[LANES];
-    if (!across) {
-        const ptrdiff_t whole = count - count % width;
-        double sum_total = 0;
-        for (ptrdiff_t from = 0; from < whole; from += 64 * width) {
-            const ptrdiff_t to = from + 64 * width < whole ? from + 64 * width : whole;
-            REAL sum_lanes[LANES];
-            for (ptrdiff_t j = 0; j < width; j++)
-                sum_lanes[j] = 0;
-            for (ptrdiff_t i = from; i < to; i += width)
-                TYPED(var_grad_1_pass_0)(input_at + i, sum_lanes, width, 0, 0, 0);
-            if (to == whole && whole < count) /* the last ones, without those that have been taken */
-                TYPED(var_grad_1_pass_0)(input_at + count - width, sum_lanes, width, 0, 1, (REAL)(width - (count - whole)));
-            sum_total += TYPED(sum_of_lanes)(sum_lanes, width);
-        }
-        sum_of[0] = (REAL)sum_total;
-    } else {
-        REAL sum_total[LANES];
-        for (ptrdiff_t j = 0; j < width; j++)
-            sum_total[j] = 0;
-        for (ptrdiff_t from = 0; from < count; from += BLOCK_OF_COLUMN) {
-            const ptrdiff_t to = from + BLOCK_OF_COLUMN < count ? from + BLOCK_OF_COLUMN : count;
-            REAL sum_lanes[LANES];
-            for (ptrdiff_t j = 0; j < width; j++)
-                sum_lanes[j] = 0;
-            for (ptrdiff_t k = from; k < to; k++)
-                TYPED(var_grad_1_pass_0)(input_at + k * stride, sum_lanes, width, 1, 0, 0);
-            for (ptrdiff_t j = 0; j < width; j++) {
-                sum_total[j] += sum_lanes[j];
-            }
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            sum_of[j] = sum_total[j];
-        }
-    }
-    REAL mean_of[LANES];
-    for (ptrdiff_t j = 0; j < numbers; j++) {
-        const REAL sum = sum_of[j];
-        const REAL mean = (sum / (REAL)row_size);
-        mean_of[j] = (REAL)mean;
-    }
-    (void)mean_of;
-    if (!across) {
-        TYPED(var_grad_1_pass_1)(input_at, out_at, grad_of, mean_of, count, 0, 0, 0);
-    } else {
-        for (ptrdiff_t k = 0; k < count; k++)
-            TYPED(var_grad_1_pass_1)(input_at + k * stride, out_at + k * stride, grad_of, mean_of, width, 1, 0, 0);
-    }
-}
-
-ROW_LOOP(var_grad_1, 0)
-
 static void TYPED(var_grad)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     RowLoop *loop = context;
     const double correction = loop->numbers[0];
     const double row_size = (double)loop->layout.count;
     (void)loop, (void)row_size, (void)correction;
-    if ((row_size - correction) != 0)
-        TYPED(var_grad_0)(context, begin, end);
-    else
-        TYPED(var_grad_1)(context, begin, end);
+    TYPED(var_grad_0)(context, begin, end);
 }
 
 /* The kernels: what each takes and gives, and how many simple steps an element is worth. */
