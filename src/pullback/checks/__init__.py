@@ -1,16 +1,18 @@
 """Checks of arguments, before a kernel and apart from it: shapes, dtypes and numbers, never the elements.
 
 # Note [Checks]
-A kernel takes right arguments. What it asks of them stands in the file of checks/ that has the name of the kernel's file, in
-a function of the kernel's name and parameters, which `@checked` calls first. It reads shapes, dtypes and numbers alone, so
-it is one text for every device: a library's own kernel of that name (Note [Kernels by device]) is called after it too. A
-compiled kernel declines what it does not know, and so has its own arguments checked only where it hands a call on: no
-check stands between an operation and its C. What only the elements tell (a position out of range) the kernel finds itself.
+A kernel takes right arguments. What it asks of them stands in the file of checks/ that has the name of the kernel's file,
+in a function of the kernel's name and parameters. It reads shapes, dtypes and numbers alone, so it is one text for every
+device, for meta tensors and for compile. The generated function of an operation calls it in front of the kernel, without a
+wrapper; one marked `@after_failure` it calls only where the kernel failed, which costs right calls nothing. A kernel that is
+compiled, or that others than operations call, is marked `@checked` instead: a compiled kernel declines what it cannot do,
+so that its arguments are checked only where it hands a call on, and a device's own kernel of that name is called after the
+check too (Note [Kernels by device]). What only the elements tell (a position out of range) the kernel finds itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -32,6 +34,22 @@ def checked(kernel: _Kernel) -> _Kernel:
 
     vars(call)["is_checked"] = True
     return cast(_Kernel, call)
+
+
+def after_failure(check: _Kernel) -> _Kernel:
+    """Mark a check of a kernel that fails by itself for wrong arguments: it is asked for the words only then."""
+    vars(check)["is_after_failure"] = True
+    return check
+
+
+def explain_failure(kernel: Callable[..., Any] | None, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Raise what the check of a kernel says of arguments for which the kernel failed, if there is such a check."""
+    try:
+        check = None if kernel is None else check_of(kernel)
+    except (ImportError, AttributeError):
+        return
+    if check is not None and hasattr(check, "is_after_failure"):
+        check(*arguments, **options)
 
 
 def is_checked(kernel: Callable[..., Any]) -> bool:

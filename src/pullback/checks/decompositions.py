@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pullback.backend.dtype import scalar_type_name
 from pullback.checks.matrices import refuse_half, require_floating, require_matrix, require_square
 from pullback.typing import Array
 
@@ -50,7 +51,25 @@ def singular_values(A: Array) -> None:
 
 def linalg_eigh(A: Array, UPLO: str = "L") -> None:
     require_square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    refuse_half(A, "linalg_eigh_cpu")
 
 
 def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> None:
-    require_square("linalg.eigh", A)
+    linalg_eigh(A, UPLO)
+
+
+def linalg_eig(A: Array) -> None:
+    _check_eig("linalg.eig", A)
+
+
+def eigenvalues(A: Array) -> None:
+    _check_eig("linalg.eigvals", A)
+
+
+def _check_eig(function: str, A: Array) -> None:
+    require_square(function, A)
+    if A.dtype.kind in "biu":
+        raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type_name(A.dtype)}")
+    refuse_half(A, "linalg_eig_out_cpu")

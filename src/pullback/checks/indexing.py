@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pullback.backend.dtype import scalar_type_name
 from pullback.typing import Array, Dim
 
@@ -46,3 +48,10 @@ def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> N
                 f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
                 f"{list(input.shape)} apart from dimension {dim}"
             )
+
+
+def take(input: Array, index: Array) -> None:
+    if index.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
+    if input.size == 0 and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")

@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks.shapes import check_broadcastable
-from pullback.typing import Array, Scalar
+from pullback.typing import Array, Dim, Scalar
 
 
 def _require_mask(name: str, mask: Array) -> None:
@@ -27,3 +27,36 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> None:
         )
     check_broadcastable(input.shape, mask.shape)
     _require_mask("masked_scatter_", mask)
+
+
+def masked_fill_tensor(input: Array, mask: Array, value: Array) -> None:
+    if value.ndim:
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    check_broadcastable(input.shape, mask.shape)
+    _require_mask("masked_fill_", mask)
+
+
+def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> None:
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
+
+
+def slice_scatter(
+    input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> None:
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+
+
+def fill_tensor(input: Array, value: Array) -> None:
+    if value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+
+
+def fill_in_place_tensor(input: Array, value: Array) -> None:
+    fill_tensor(input, value)

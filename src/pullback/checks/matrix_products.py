@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
+from pullback.checks import after_failure
 from pullback.checks.dtypes import refuse_kinds
 from pullback.checks.factors import refuse_bools, refuse_other_dtype, refuse_other_dtypes, size_of_rows
 from pullback.checks.shapes import check_broadcastable
-from pullback.typing import Array
+from pullback.typing import Array, Dim, Scalar
 
 
 def bmm(input: Array, mat2: Array) -> None:
@@ -57,6 +58,39 @@ def matmul_batched(input: Array, other: Array) -> None:
     refuse_bools(input, other, "bmm")
     if input.ndim > 2 and other.ndim > 2:
         check_broadcastable(other.shape[:-2], input.shape[:-2])
+
+
+def trace(input: Array) -> None:
+    refuse_kinds(input, "b", "trace")
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+
+
+def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> None:
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
+    refuse_kinds(input, "b", "cross")
+
+
+def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> None:
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != vec.shape[0] or (input.ndim and input.shape[0] not in (1, mat.shape[0])):
+        raise RuntimeError(
+            f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
+        )
+    refuse_other_dtypes(input, mat, vec)
+
+
+@after_failure
+def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> None:
+    for name, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
 
 
 def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks.dtypes import refuse_complex
 from pullback.typing import Array, Arrays, Dim, Scalar, Shape
@@ -100,3 +102,70 @@ def index_reduce(
     _check_index_dtype("index_reduce_", index, ("i4", "i8"))
     _require_same_dtype("index_reduce_", input, source)
     _check_source("index_reduce_", input, dim, index, source)
+
+
+def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> None:
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if index.dtype != np.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{scalar_type_name(input.dtype)} "
+            f"and (source) {scalar_type_name(source.dtype)}"
+        )
+    extent = source.shape[dim] if source.ndim else 1
+    own, other = list(input.shape), list(source.shape)
+    if own and other and len(own) != len(other):
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({len(other)}), destination dimensionality ({len(own)})"
+        )
+    own, other = own[:dim] + own[dim + 1 :], other[:dim] + other[dim + 1 :]
+    if own != other:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at "
+            f"dimension {dim}."
+        )
+    if index.size != extent:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({extent})"
+        )
+
+
+def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> None:
+    if isinstance(value, complex) and input.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    _check_filled_index(index)
+
+
+def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> None:
+    if np.ndim(value):
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    _check_filled_index(index)
+
+
+def _check_filled_index(index: Array) -> None:
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+
+
+def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> None:
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{scalar_type_name(input.dtype)} and source.dtype = {scalar_type_name(source.dtype)}"
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
+    if index.size != source.size:
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )

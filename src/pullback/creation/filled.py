@@ -8,6 +8,7 @@ from typing import Any
 from pullback.backend import array_module
 from pullback.backend.device import device_of, find_library
 from pullback.backend.dtype import default_float, number_dtype
+from pullback.checks.new_tensors import check_layout, check_strides
 from pullback.creation.options import (
     allocated,
     dtype_option,
@@ -176,6 +177,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **options: Any) 
     if any(isinstance(step, int) and step < 0 for step in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     sizes = sizes_of((size,), "empty_strided")
+    check_strides(sizes, tuple(stride))
     return finish("empty_strided", allocated(strided_array, sizes, tuple(stride), wanted), options)
 
 
@@ -185,4 +187,5 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, **opti
     """Uninitialised memory whose dimensions lie in the given order, slowest first."""
     wanted = dtype_option("empty_permuted", dtype) or default_float()
     sizes = sizes_of((size,), "empty_permuted")
+    check_layout(sizes, tuple(physical_layout))
     return finish("empty_permuted", allocated(permuted_array, sizes, tuple(physical_layout), wanted), options)

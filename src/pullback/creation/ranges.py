@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from pullback.backend.dtype import default_float, int64, number_dtype, scalar_type_name
+from pullback.checks.new_tensors import check_range, check_steps
 from pullback.creation.options import allocated, dtype_option, finish, number_of, show_creation
 from pullback.errors import no_signature_fits, wrong_type
 from pullback.facts import declare
@@ -45,6 +46,7 @@ def arange(*bounds: Any, **options: Any) -> Tensor:
         if shown is not None:
             return shown
     wanted = dtype_option("arange", options.pop("dtype", None), options.get("out"))
+    check_range(start, end, step)
     return finish("arange", allocated(arange_array, start, end, step, wanted), options)
 
 
@@ -82,6 +84,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
         start, end = 0, start
     first, last, width = (number_of("range", "end", 1, value) for value in (start, end, step))
     wanted = dtype_option("range", dtype, options.get("out")) or default_float()
+    check_range(first, last, width)
     return finish("range", closed_range_array(first, last, width, wanted), options)
 
 
@@ -95,6 +98,7 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **options: 
     """
     first, last = number_of("linspace", "start", 1, start), number_of("linspace", "end", 2, end)
     count = _steps("linspace", steps)
+    check_steps(count)
     wanted = _spaced_dtype("linspace", first, last, count, dtype_option("linspace", dtype, options.get("out")))
     return finish("linspace", allocated(linspace_array, first, last, count, wanted), options)
 
@@ -129,6 +133,7 @@ def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any
     first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
     radix = number_of("logspace", "base", 4, base)
     count = _steps("logspace", steps)
+    check_steps(count)
     wanted = _spaced_dtype("logspace", first, last, count, dtype_option("logspace", dtype, options.get("out")))
     return finish("logspace", allocated(logspace_array, first, last, count, radix, wanted), options)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import is_number
+from pullback.checks import searching as checks
 from pullback.errors import not_a_tensor
 from pullback.facts import declare
 from pullback.functions.grids import broadcast_tensors
@@ -63,6 +64,7 @@ def searchsorted(
         raise not_a_tensor("searchsorted", "input", 2, given)
     array = given._array if isinstance(given, TensorBase) else kernels.as_value(given, sorted_sequence._array.dtype)
     order = None if sorter is None else sorter._array
+    checks.searchsorted(sorted_sequence._array, array, right=right, side=side, sorter=order)
     made = new_tensor(kernels.searchsorted(
         sorted_sequence._array, array, out_int32=out_int32, right=right, side=side, sorter=order
     ))  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.checks.comparison import isclose as isclose_check
 from pullback.kernels.comparison import (
     eq as eq_kernel, ge as ge_kernel, gt as gt_kernel, isclose as isclose_kernel, isfinite as isfinite_kernel,
     isinf as isinf_kernel, isnan as isnan_kernel, isneginf as isneginf_kernel, isposinf as isposinf_kernel,
@@ -286,6 +287,7 @@ def isclose(
     try:
         rtol = rtol if type(rtol) is float or type(rtol) in NUMBERS else plain_float(rtol)
         atol = atol if type(atol) is float or type(atol) in NUMBERS else plain_float(atol)
+        isclose_check(input._array, other._array, rtol, atol, equal_nan)
         computed: Any = isclose_kernel(input._array, other._array, rtol, atol, equal_nan)
     except Exception as error:
         raise refuse("isclose", error, locals()) from None

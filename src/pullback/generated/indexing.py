@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.indexing import take as take_check
 from pullback.kernels.indexing import (
     gather as gather_kernel, index as index_kernel, index_back as index_back_kernel,
     index_select as index_select_kernel, index_select_back as index_select_back_kernel,
@@ -366,6 +367,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("take", (input, index), out)) is not PROCEED:
             return taken
     try:
+        take_check(input._array, index._array)
         computed: Any = take_kernel(input._array, index._array)
     except Exception as error:
         raise refuse("take", error, locals()) from None

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.masking import (
+    fill_in_place_tensor as fill_in_place_tensor_check, fill_tensor as fill_tensor_check,
+    masked_fill_tensor as masked_fill_tensor_check, select_scatter as select_scatter_check,
+    slice_scatter as slice_scatter_check,
+)  # fmt: skip
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.indexing import select as select_kernel, slice_view as slice_view_kernel
 from pullback.kernels.masking import (
@@ -110,6 +115,7 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
         if (taken := divert("masked_fill_tensor", (input, mask, value))) is not PROCEED:
             return taken
     try:
+        masked_fill_tensor_check(input._array, mask._array, value._array)
         computed: Any = masked_fill_tensor_kernel(input._array, mask._array, value._array)
     except Exception as error:
         raise refuse("masked_fill_tensor", error, locals()) from None
@@ -273,6 +279,7 @@ def select_scatter(
     try:
         dim = wrap_dim(dim, input._array.ndim)
         index = index if type(index) is int else plain_int(index)
+        select_scatter_check(input._array, src._array, dim, index)
         computed: Any = select_scatter_kernel(input._array, src._array, dim, index)
     except Exception as error:
         raise refuse("select_scatter", error, locals()) from None
@@ -341,6 +348,7 @@ def slice_scatter(
         start = start if type(start) is int or start is None else plain_int(start)
         end = end if type(end) is int or end is None else plain_int(end)
         step = step if type(step) is int else plain_int(step)
+        slice_scatter_check(input._array, src._array, dim, start, end, step)
         computed: Any = slice_scatter_kernel(input._array, src._array, dim, start, end, step)
     except Exception as error:
         raise refuse("slice_scatter", error, locals()) from None
@@ -562,6 +570,7 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
         if (taken := divert("fill_tensor", (input, value))) is not PROCEED:
             return taken
     try:
+        fill_tensor_check(input._array, value._array)
         computed: Any = fill_tensor_kernel(input._array, value._array)
     except Exception as error:
         raise refuse("fill_tensor", error, locals()) from None
@@ -601,6 +610,7 @@ def fill_in_place_tensor(input: Tensor, value: Tensor) -> Tensor:
         if (taken := divert("fill_in_place_tensor", (input, value))) is not PROCEED:
             return taken
     try:
+        fill_in_place_tensor_check(input._array, value._array)
         computed: Any = fill_in_place_tensor_kernel(input._array, value._array)
     except Exception as error:
         raise refuse("fill_in_place_tensor", error, locals()) from None

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.matrix_products import (
+    addmv as addmv_check, linalg_cross as linalg_cross_check, trace as trace_check,
+)  # fmt: skip
 from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like as sum_to_like_kernel
 from pullback.kernels.matrix_products import (
@@ -512,6 +515,7 @@ def trace(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("trace", (input,), out)) is not PROCEED:
             return taken
+    trace_check(input._array)
     try:
         computed: Any = trace_kernel(input._array)
     except MemoryError as error:
@@ -565,6 +569,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Any = -1, out: Any = None
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        linalg_cross_check(input._array, other._array, dim=dim)
         computed: Any = linalg_cross_kernel(input._array, other._array, dim=dim)
     except Exception as error:
         raise refuse("linalg_cross", error, locals()) from None
@@ -725,6 +730,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
     try:
         beta = beta if type(beta) is int or type(beta) in NUMBERS else plain_float(beta)
         alpha = alpha if type(alpha) is int or type(alpha) in NUMBERS else plain_float(alpha)
+        addmv_check(input._array, mat._array, vec._array, beta=beta, alpha=alpha)
         computed: Any = addmv_kernel(input._array, mat._array, vec._array, beta=beta, alpha=alpha)
     except Exception as error:
         raise refuse("addmv", error, locals()) from None

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.scattering import (
+    index_copy as index_copy_check, index_fill as index_fill_check, index_fill_tensor as index_fill_tensor_check,
+    put as put_check,
+)  # fmt: skip
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.indexing import (
     gather as gather_kernel, index as index_kernel, index_select as index_select_kernel, take as take_kernel,
@@ -606,6 +610,7 @@ def index_copy(
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        index_copy_check(input._array, dim, index._array, source._array)
         computed: Any = index_copy_kernel(input._array, dim, index._array, source._array)
     except Exception as error:
         raise refuse("index_copy", error, locals()) from None
@@ -670,6 +675,7 @@ def index_fill(
     try:
         dim = wrap_dim(dim, input._array.ndim)
         value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        index_fill_check(input._array, dim, index._array, value)
         computed: Any = index_fill_kernel(input._array, dim, index._array, value)
     except Exception as error:
         raise refuse("index_fill", error, locals()) from None
@@ -748,6 +754,7 @@ def index_fill_tensor(
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        index_fill_tensor_check(input._array, dim, index._array, value._array)
         computed: Any = index_fill_tensor_kernel(input._array, dim, index._array, value._array)
     except Exception as error:
         raise refuse("index_fill_tensor", error, locals()) from None
@@ -958,6 +965,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         if (taken := divert("put", (input, index, source, accumulate))) is not PROCEED:
             return taken
     try:
+        put_check(input._array, index._array, source._array, accumulate)
         computed: Any = put_kernel(input._array, index._array, source._array, accumulate)
     except Exception as error:
         raise refuse("put", error, locals()) from None

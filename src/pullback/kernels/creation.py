@@ -184,7 +184,6 @@ def _unsupported(data: Any) -> Exception:
 
 def arange_array(start: Any, end: Any, step: Any, dtype: DType | None) -> Array:
     """Evenly spaced values from start up to, not including, end."""
-    _check_range(start, end, step)
     whole = all(isinstance(v, int) for v in (start, end, step))
     if dtype is None:
         dtype = np.dtype(np.int64) if whole else default_float()
@@ -210,21 +209,10 @@ def _steps_from(start: Any, step: Any, count: int, dtype: DType) -> Array:
 
 def closed_range_array(start: Any, end: Any, step: Any, dtype: DType) -> Array:
     """Evenly spaced values from start up to and including end."""
-    _check_range(start, end, step)
     count = int((end - start) / step) + 1
     if dtype.kind in "iu":
         return (int(start) + np.arange(count) * int(step)).astype(dtype)
     return _steps_from(start, step, count, dtype)
-
-
-def _check_range(start: Any, end: Any, step: Any) -> None:
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    for bound in (start, end):
-        if isinstance(bound, float) and not math.isfinite(bound):
-            raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (step > 0 and start > end) or (step < 0 and start < end):
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
 def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType, fused: bool = True) -> Array:
@@ -232,8 +220,6 @@ def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType, fused: 
 
     There products are fused with sums, but not in exponents.
     """
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
     if dtype.kind in "iu" and steps != 1:
         start, end = int(start), int(end)  # type: ignore[arg-type]  # not complex for an integer result
     if steps == 1:
@@ -275,10 +261,6 @@ def eye_array(n: int, m: int | None, dtype: DType) -> Array:
 
 def strided_array(size: Shape, stride: tuple[int, ...], dtype: DType) -> Array:
     """Uninitialised memory seen with the given strides, in elements."""
-    if len(size) != len(stride):
-        raise RuntimeError(
-            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
-        )
     needed = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if all(size) else 0
     storage: Array = np.empty(needed, dtype)
     return restride(storage, size, tuple([s * dtype.itemsize for s in stride]))
@@ -286,18 +268,6 @@ def strided_array(size: Shape, stride: tuple[int, ...], dtype: DType) -> Array:
 
 def permuted_array(size: Shape, order: tuple[int, ...], dtype: DType) -> Array:
     """Uninitialised memory whose dimensions lie in `order`, slowest first."""
-    if len(order) != len(size):
-        raise RuntimeError(
-            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
-            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
-        )
-    for dim in order:
-        if not 0 <= dim < len(size):
-            raise RuntimeError(
-                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} in {list(order)})"
-            )
-    if len(set(order)) != len(order):
-        raise RuntimeError(f"Duplicate dim not allowed: physical_layout {list(order)}")
     return np.empty([size[d] for d in order], dtype).transpose(inverse_order(order))
 
 

@@ -10,7 +10,7 @@ from pullback.backend.dtype import complex_of, real_of
 from pullback.backend.logical_array import has_values
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
-from pullback.checks.matrices import refuse_half, require_square
+from pullback.checks.matrices import refuse_half
 from pullback.errors import LinAlgError
 from pullback.kernels.matrix_checks import _as_info, _by_columns, _raise_for_info
 from pullback.native import by_device, native
@@ -155,9 +155,6 @@ def _svd_failed(A: Array) -> LinAlgError:
 @checked
 def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and the eigenvectors of Hermitian matrices, of which one triangle is read."""
-    if UPLO.upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    refuse_half(A, "linalg_eigh_cpu")
     note_factorization(A)
     try:
         L, V = np.linalg.eigh(A, "L" if UPLO in "Ll" else "U")
@@ -170,9 +167,6 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
 @checked
 def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices alone, ascending."""
-    if UPLO.upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    refuse_half(A, "linalg_eigh_cpu")
     note_factorization(A)
     try:
         return np.linalg.eigvalsh(A, "L" if UPLO in "Ll" else "U")
@@ -181,9 +175,9 @@ def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
 
 
 @by_device
+@checked
 def linalg_eig(A: Array) -> tuple[Array, Array]:
     """The eigenvalues and the eigenvectors of square matrices, always complex."""
-    _check_eig("linalg.eig", A)
     if not np.isfinite(A).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     note_factorization(A)
@@ -193,23 +187,14 @@ def linalg_eig(A: Array) -> tuple[Array, Array]:
 
 
 @by_device
+@checked
 def eigenvalues(A: Array) -> Array:
     """The eigenvalues of square matrices alone, always complex."""
-    _check_eig("linalg.eigvals", A)
     wide = complex_of(A.dtype)
     if not np.isfinite(A).all():
         return np.full(A.shape[:-1], np.nan, wide)
     note_factorization(A)
     return np.linalg.eigvals(A).astype(wide, copy=False)
-
-
-def _check_eig(function: str, A: Array) -> None:
-    require_square(function, A)
-    if A.dtype.kind in "biu":
-        from pullback.backend.dtype import scalar_type_name
-
-        raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type_name(A.dtype)}")
-    refuse_half(A, "linalg_eig_out_cpu")
 
 
 def depends_on_phase(diagonal: Array) -> bool:

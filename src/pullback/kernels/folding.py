@@ -39,19 +39,7 @@ def col2im(
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     """(*, C * r**2, H, W) as (*, C, H * r, W * r)."""
     r = upscale_factor
-    if input.ndim < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, channels, height, width = input.shape
-    if channels % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-            "upscale_factor, but "
-            f"input.size(-3)={channels} is not divisible by {r * r}"
-        )
     blocks = input.reshape(math.prod(lead), channels // (r * r), r, r, height, width)
     dealt = np.array(blocks.transpose(0, 1, 4, 2, 5, 3), order="C")
     return dealt.reshape(*lead, channels // (r * r), height * r, width * r)
@@ -61,20 +49,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     """The inverse of `pixel_shuffle`."""
     r = downscale_factor
-    if input.ndim < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, channels, height, width = input.shape
-    for name, dim, size in (("height", -2, height), ("width", -1, width)):
-        if size % r:
-            raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
-                f"input.size({dim})={size} is not "
-                f"divisible by {r}"
-            )
     blocks = input.reshape(math.prod(lead), channels, height // r, r, width // r, r)
     dealt = np.array(blocks.transpose(0, 1, 3, 5, 2, 4), order="C")
     return dealt.reshape(*lead, channels * r * r, height // r, width // r)
@@ -82,14 +57,6 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
 
 def channel_shuffle(input: Array, groups: int) -> Array:
     """Deal the channels of `groups` groups out like cards: one of each group in turn."""
-    if input.ndim < 3:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
-    if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-    channels = input.shape[1]
-    if channels % groups:
-        raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
-        )
-    grouped = input.reshape(input.shape[0], groups, channels // groups, math.prod(input.shape[2:]))
+    count, channels, first, *rest = input.shape
+    grouped = input.reshape(count, groups, channels // groups, first * math.prod(rest))
     return grouped.transpose(0, 2, 1, 3).reshape(input.shape)

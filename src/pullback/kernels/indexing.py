@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import in_memory_order, is_at_hand, order_of_operands
-from pullback.backend.dtype import scalar_type_name
 from pullback.checks import checked
 from pullback.facts import declare
 from pullback.kernels.index_arrays import add_at, check_index, flat_positions, normalized, without_repetition
@@ -201,10 +200,6 @@ def _checked_flat(input: Array, dim: int, index: Array) -> Array:
 @by_device
 def take(input: Array, index: Array) -> Array:
     """The elements at positions counted through all of `input`."""
-    if index.dtype != np.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
-    if input.size == 0 and index.size:
-        raise IndexError("take(): tried to take from an empty tensor")
     check_index(index, input.size, None, negative=True)
     return np.take(input.ravel(), index)
 

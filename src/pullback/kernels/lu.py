@@ -10,7 +10,6 @@ from pullback.backend import lapack
 from pullback.backend.array_module import is_at_hand
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
-from pullback.checks.matrices import require_fitting, require_same_dtype, require_square
 from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device, native
@@ -152,7 +151,7 @@ def permute_rows(input: Array, pivots: Array, inverse: bool) -> Array:
 @by_device
 def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """X of AX = B (or XA = B, or with A's adjoint) from the LU factorization of A."""
-    _check_lu_solve(LU, pivots, B, left)
+    _broadcast_batches(LU, B)
     if not left:
         # XA = B is the adjoint of A^H X^H = B^H.
         flipped = linalg_lu_solve(LU, pivots, B.swapaxes(-1, -2).conj(), left=True, adjoint=not adjoint)
@@ -163,19 +162,3 @@ def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, ad
     flipped = LU.swapaxes(-1, -2).conj()
     upper = _solve_left(flipped, B, upper=False, unitriangular=False)
     return _by_columns(permute_rows(_solve_left(flipped, upper, upper=True, unitriangular=True), pivots, True))
-
-
-def _check_lu_solve(LU: Array, pivots: Array, B: Array, left: bool) -> None:
-    if pivots.dtype != np.int32:
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    require_square("linalg.lu_solve", LU, "LU")
-    require_same_dtype("linalg.lu_solve", LU, B)
-    require_fitting("linalg.lu_solve", LU, B, left=left)
-    if pivots.shape[-1] != LU.shape[-1]:
-        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    if pivots.shape[:-1] != LU.shape[:-2]:
-        raise RuntimeError(
-            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots.shape)} instead"
-        )
-    _broadcast_batches(LU, B)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
-from pullback.backend.dtype import scalar_type_name
 from pullback.checks import checked
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.index_arrays import check_index
@@ -43,14 +42,6 @@ def multi_margin_weights(input: Array, target: Array, p: int, margin: float, wei
 def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
     rows = widened(input).reshape(1, -1) if input.ndim < 2 else widened(input)
     places: Array = np.reshape(target, (-1, 1))
-    if places.shape[0] != rows.shape[0]:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
-            f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. "
-            f"Input has shape {list(input.shape)}."
-        )
-    if target.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
     if not is_at_hand(places):
         check_index(places, rows.shape[1], None)
     elif np.any((places < 0) | (places >= rows.shape[1])):
@@ -83,10 +74,6 @@ def multilabel_margin_weights(input: Array, target: Array) -> Array:
 
 def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
     """Scores as rows; max(0, 1 - x[j] + x[i]) at [:, j, i] for j in the target and i not in it; how often j is named."""
-    if input.shape != target.shape:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    if target.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {scalar_type_name(target.dtype)}")
     rows = widened(input).reshape(-1, input.shape[-1] if input.ndim else 1)
     named = np.reshape(target, rows.shape)
     listed = np.logical_and.accumulate(named >= 0, axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import is_at_hand
 from pullback.backend.device import device_of, move_array
-from pullback.backend.dtype import number_as, scalar_type_name
+from pullback.backend.dtype import number_as
 from pullback.checks import checked
 from pullback.checks.dtypes import refuse_complex, refuse_unordered
 from pullback.checks.scattering import _check_scattered
@@ -193,34 +193,6 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
 @by_device
 def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     """A copy of `input` with slices of `source` written at positions of a dimension."""
-    if index.ndim > 1:
-        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
-    if index.dtype != np.int64:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{scalar_type_name(input.dtype)} "
-            f"and (source) {scalar_type_name(source.dtype)}"
-        )
-    extent = source.shape[dim] if source.ndim else 1
-    own, other = list(input.shape), list(source.shape)
-    if own and other and len(own) != len(other):
-        raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-            f"dimensionality ({len(other)}), destination dimensionality ({len(own)})"
-        )
-    own, other = own[:dim] + own[dim + 1 :], other[:dim] + other[dim + 1 :]
-    if own != other:
-        raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at "
-            f"dimension {dim}."
-        )
-    if index.size != extent:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({extent})"
-        )
     try:
         if source.size:
             check_index(index, input.shape[dim] if input.ndim else 1, dim)
@@ -238,22 +210,12 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
 @by_device
 def index_fill(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number at positions of a dimension."""
-    if isinstance(value, complex) and input.dtype.kind != "c":
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     return index_fill_tensor(input, dim, index, np.asarray(checked_number(value, input.dtype)))
 
 
 @by_device
 def index_fill_tensor(input: Array, dim: Dim, index: Array, value: Array) -> Array:
     """A copy of `input` with the value of a 0-dim tensor at positions of a dimension."""
-    if np.ndim(value):
-        raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
-    if index.dtype != np.int64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if index.ndim > 1:
-        raise RuntimeError("Index has to be a vector/scalar")
     if 0 in input.shape[:dim] + input.shape[dim + 1 :]:  # PyTorch looks at no position where slices are empty
         return copy_in_order(input)
     check_index(index, input.shape[dim] if input.ndim else 1, dim, negative=True)
@@ -303,18 +265,6 @@ def expand_index(index: Array, shape: Shape, dim: int) -> Array:
 @by_device
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """A copy of `input` with `source` written, or added, at positions counted through all of it."""
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{scalar_type_name(input.dtype)} and source.dtype = {scalar_type_name(source.dtype)}"
-        )
-    if index.dtype != np.int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
-    if index.size != source.size:
-        raise IndexError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.size}, index.numel() = {index.size}"
-        )
     check_index(index, input.size, None, negative=True)
     result = row_major_copy(input)
     flat, places, values = result.reshape(-1), index.reshape(-1), source.reshape(-1)

@@ -92,6 +92,7 @@ class FamilyLoader(InspectLoader):
         sources = [_PACKAGE / "derivatives" / f"{self.family}.py", _PACKAGE / "recording" / "vocabulary.py"]
         sources += [_PACKAGE / "generated" / name for name in ("facts.py", "registry.py", f"{self.family}.py")]
         sources += [*_PACKAGE.joinpath("rules").glob("*.py"), *self.kernels]
+        sources += [file for file in (_PACKAGE / "checks" / path.name for path in self.kernels) if file.exists()]
         states = [(source, source.stat()) for source in sorted(sources)]
         return repr([(source.name, state.st_mtime_ns, state.st_size) for source, state in states]).encode()
 

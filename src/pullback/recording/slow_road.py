@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pullback import kernels
+from pullback.checks import explain_failure
 from pullback.errors import not_a_bool
 from pullback.facts import fact_of
 from pullback.graph.history import adopt_switches
@@ -70,6 +72,12 @@ class _Road:
         if self.takes_out:
             keywords["out"] = out
         return self.function, values[: self.positional], keywords
+
+    def kernel_call(self, values: tuple[Any, ...]) -> tuple[Any, list[Any], dict[str, Any]]:
+        """The kernel, its positional and its keyword arguments."""
+        arrays = [value._array if isinstance(value, TensorBase) else value for value in values]
+        kernel = getattr(kernels, self.name, None)  # a user's operation has none there
+        return kernel, arrays[: self.positional], dict(zip(self.keywords, arrays[self.positional :], strict=True))
 
     def call(self, values: tuple[Any, ...]) -> Any:
         """Call the operation again, without `out=`."""
@@ -191,6 +199,10 @@ def refuse(name: str, error: Exception, given: Given) -> Exception:
     """What the operation raises after `error`. See Note [Refusals]."""
     road = _roads.get(name) or _road_of(name)
     values = road.values_of(given)
+    try:
+        explain_failure(*road.kernel_call(values))
+    except Exception as explained:
+        error = explained
     if road.operation.broadcasts and isinstance(error, ValueError):
         error = shapes_differ(error, *[value._array for value in values if isinstance(value, TensorBase)])
         if road.operation.only_tensors:

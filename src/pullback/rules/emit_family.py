@@ -42,6 +42,10 @@ def emit_family(family: str, operations: list[Operation], library: Library, voca
     wanted = {_VOCABULARY: [n for n in vocabulary if n in names]}
     for module, name in sorted(imports):
         wanted.setdefault(module, []).append(f"{name} as {name}_kernel")
+    for operation in operations:
+        if operation.kernel.has_check:
+            module = f"pullback.checks.{operation.kernel.module}"
+            wanted.setdefault(module, []).append(f"{operation.name} as {operation.name}_check")
     for module, imported in sorted(wanted.items()):
         head += _import_lines(module, imported)
     head.append("")

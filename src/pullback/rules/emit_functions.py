@@ -65,6 +65,8 @@ def emit_function(operation: Operation) -> list[str]:
     ]
     out += read_lists(operation)
     work = [*read_plain_arguments(operation), *_arrays(operation)]
+    if operation.kernel.has_check:
+        work.append(f"{name}_check({_kernel_arguments(operation)})")
     out += refusing(operation, work, _kernel_call(operation))
     out += _wrap_results(operation)
     if rule.view or many:
@@ -199,12 +201,16 @@ def _promote_pair(operation: Operation, floating: bool) -> list[str]:
     ]
 
 
-def _kernel_call(operation: Operation) -> str:
+def _kernel_arguments(operation: Operation) -> str:
     arguments = []
     for p in operation.kernel.parameters:
         value = f"{p.name}_array" if _has_own_array(operation, p) else _array(p) if p.is_tensor else p.name
         arguments.append(f"{p.name}={value}" if p.keyword_only else value)
-    call = f"{operation.name}_kernel({', '.join(arguments)})"
+    return ", ".join(arguments)
+
+
+def _kernel_call(operation: Operation) -> str:
+    call = f"{operation.name}_kernel({_kernel_arguments(operation)})"
     if operation.rule.options.get("multi_view"):
         return f"results = tuple([new_tensor(a) for a in {call}])"
     names = operation.rule.output_names

@@ -44,6 +44,8 @@ class Kernel:
     doc: str
     path: Path
     line: int
+    has_check: bool = False
+    """Whether a function of checks/ looks at the arguments first, called by the operation. See Note [Checks]."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from pullback.rules.model import (
@@ -49,6 +50,15 @@ def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
     return kernels
 
 
+@cache
+def _names_checked(path: Path) -> set[str]:
+    """The kernels of a file for which checks/ has a function."""
+    file = path.parent.parent / "checks" / path.name
+    found = ast.parse(file.read_text(), str(file)).body if file.exists() else []
+    functions = [statement for statement in found if isinstance(statement, ast.FunctionDef)]
+    return {function.name for function in functions if not function.decorator_list}
+
+
 def read_kernel(function: ast.FunctionDef, path: Path) -> Kernel:
     """A kernel, from its text."""
     arguments = function.args
@@ -59,8 +69,9 @@ def read_kernel(function: ast.FunctionDef, path: Path) -> Kernel:
     returns = ast.unparse(function.returns) if function.returns else ""
     doc = (ast.get_docstring(function) or "").strip()
     return Kernel(
-        function.name, path.stem, tuple(parameters), returns.startswith(("tuple", "list")), doc, path, function.lineno
-    )
+        function.name, path.stem, tuple(parameters), returns.startswith(("tuple", "list")), doc, path, function.lineno,
+        function.name in _names_checked(path) and "checked" not in map(ast.unparse, function.decorator_list),
+    )  # fmt: skip
 
 
 def _parameter(argument: ast.arg, default: ast.expr | None, keyword_only: bool) -> Parameter:
