@@ -65,6 +65,7 @@ def measures(folder: Path) -> dict[str, str]:
     tables = [table for table in check_tables.tables(folder) if table.key not in check_tables.VOCABULARIES]
     kernels = [path.read_text(encoding="utf-8") for path in (folder / "kernels").glob("*.py")]
     texts = [text for text in (folder / "native").glob("*.[ch]") if text.name not in RENDERED]
+    formulas = _functions(folder / "formulas")
     raises = [len(re.findall(r"^\s+raise ", text, re.MULTILINE)) for text in kernels]
     return {
         "tables that list operations by name": f"{len(tables)} in {len({table.path for table in tables})} files",
@@ -72,8 +73,15 @@ def measures(folder: Path) -> dict[str, str]:
         "lines of generated Python": f"{sum(_lines(path) for path in (folder / 'generated').glob('*.py')):,}",
         "lines of C by hand": f"{sum(map(_lines, texts)):,}",
         "kernels that check their arguments": f"{sum(raises)} raises in {sum(map(bool, raises))} files",
+        "formulas with a twin kernel": f"{len(formulas & _functions(folder / 'kernels'))} of {len(formulas)}",
         "entries of src/pullback": str(sum(path.name != "__pycache__" for path in folder.iterdir())),
     }
+
+
+def _functions(folder: Path) -> set[str]:
+    """The names of the functions in the files of a folder."""
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
+    return {name for text in texts for name in re.findall(r"^def (?!_)(\w+)", text, re.MULTILINE)}
 
 
 def _lines(path: Path) -> int:

@@ -58,8 +58,8 @@ from pullback.functions.methods import attach_all as _attach_all  # noqa: E402
 from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
 from pullback.overrides.overridable_functions import IGNORED as _IGNORED  # noqa: E402
 from pullback.overrides.overridable_functions import UNTOLD as _UNTOLD  # noqa: E402
-from pullback.tensor.foreign_arguments import explaining as _explaining  # noqa: E402
-from pullback.tensor.foreign_arguments import offering as _offering  # noqa: E402
+from pullback.tensor.foreign_arguments import explain_errors as _explain_errors  # noqa: E402
+from pullback.tensor.foreign_arguments import offer_calls as _offer_calls  # noqa: E402
 from pullback.tensor.size import Size  # noqa: E402
 from pullback.tensor.tensor import Tensor  # noqa: E402
 from pullback.version import __version__  # noqa: E402
@@ -182,7 +182,7 @@ def __getattr__(name: str) -> _Any:
     elif not name.startswith("_") and hasattr(_creation, name):
         value = getattr(_creation, name)
         if name.endswith("_like"):
-            value = _offering(value, "pullback", name)
+            value = _offer_calls(value, "pullback", name)
     elif name in _functions.public_names() and _functions.module_of(name) is not None:
         own = f"public_{name}"  # the form of the top-level namespace, where functions here use another
         value = getattr(_functions, own if own in _functions.MODULES else name)
@@ -190,9 +190,9 @@ def __getattr__(name: str) -> _Any:
             value.__module__, value.__name__, value.__qualname__ = "pullback", name, name
         elif name in _functions.MODULES and _fact_of(name, "asks") is None:
             value = (
-                _explaining(value, name, is_public=name not in _UNTOLD)
+                _explain_errors(value, name, is_public=name not in _UNTOLD)
                 if name in _IGNORED
-                else _offering(value, "pullback", name)
+                else _offer_calls(value, "pullback", name)
             )
     elif name in _MODULES:
         try:

@@ -31,6 +31,7 @@ def test_measures_count_tables_generated_lines_and_checks_in_kernels(tmp_path: P
         "native/elementwise.c": "int rendered;\n",
         "generated/family.py": "x = 1\n",
         "kernels/family.py": "def a(input):\n    raise ValueError\n",
+        "formulas/family.py": "def a(input): ...\n\n\ndef a_back(grad): ...\n",
         "drawer.py": '_KNOWN = {"a", "b", "c", "d", "e"}\n',
     }
     for name, text in texts.items():
@@ -42,7 +43,8 @@ def test_measures_count_tables_generated_lines_and_checks_in_kernels(tmp_path: P
         "lines of generated Python": "1",
         "lines of C by hand": "2",
         "kernels that check their arguments": "1 raises in 1 files",
-        "entries of src/pullback": "6",
+        "formulas with a twin kernel": "1 of 2",
+        "entries of src/pullback": "7",
     }
 
 

@@ -1,7 +1,7 @@
 """Elementwise updates of many arrays in place, a cache-sized block at a time.
 
 An optimizer's rule makes a dozen passes over each parameter. On blocks that stay in the cache these cost arithmetic,
-not memory traffic; and small arrays are joined to a block first, so that they cost no call of each pass each.
+not memory traffic; and small arrays are joined to a block first, so that a pass costs one call, not one per array.
 """
 
 from __future__ import annotations

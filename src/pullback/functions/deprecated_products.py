@@ -11,7 +11,7 @@ import pullback.generated as G
 from pullback.backend.array_module import is_number
 from pullback.facts import declare
 from pullback.functions.deprecated_signatures import _warn_of
-from pullback.tensor.foreign_arguments import explaining
+from pullback.tensor.foreign_arguments import explain_errors
 from pullback.tensor.tensor import TensorBase
 
 
@@ -56,7 +56,7 @@ _MATRIX_AND_VECTOR = "Tensor mat, Tensor vec"
 _VECTORS = "Tensor vec1, Tensor vec2"
 
 method_addmm = declare(bare=True)(_method(G.addmm, _MATRICES))
-method_addmm_ = declare(bare=True)(_method(explaining(_products.addmm_, "addmm_"), _MATRICES))
+method_addmm_ = declare(bare=True)(_method(explain_errors(_products.addmm_, "addmm_"), _MATRICES))
 public_addmm = _public(G.addmm, _MATRICES)
 method_addmv = declare(bare=True)(_method(G.addmv, _MATRIX_AND_VECTOR))
 method_addmv_ = declare(bare=True)(_method(G.addmv_, _MATRIX_AND_VECTOR))
@@ -65,8 +65,8 @@ method_addr = declare(bare=True)(_method(G.addr, _VECTORS))
 method_addr_ = declare(bare=True)(_method(G.addr_, _VECTORS))
 public_addr = _public(G.addr, _VECTORS)
 method_addbmm = declare(bare=True)(_method(G.addbmm, _BATCHES))
-method_addbmm_ = declare(bare=True)(_method(explaining(_products.addbmm_, "addbmm_"), _BATCHES))
+method_addbmm_ = declare(bare=True)(_method(explain_errors(_products.addbmm_, "addbmm_"), _BATCHES))
 public_addbmm = _public(G.addbmm, _BATCHES)
 method_baddbmm = declare(bare=True)(_method(G.baddbmm, _BATCHES))
-method_baddbmm_ = declare(bare=True)(_method(explaining(_products.baddbmm_, "baddbmm_"), _BATCHES))
+method_baddbmm_ = declare(bare=True)(_method(explain_errors(_products.baddbmm_, "baddbmm_"), _BATCHES))
 public_baddbmm = _public(G.baddbmm, _BATCHES)

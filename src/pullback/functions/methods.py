@@ -14,7 +14,7 @@ from pullback.functions.namespace import METHODS
 from pullback.functions.operators import OPERATORS, PROPERTIES
 from pullback.functions.protocols import PROTOCOLS
 from pullback.modes.call_site import as_method
-from pullback.tensor.foreign_arguments import explaining
+from pullback.tensor.foreign_arguments import explain_errors
 from pullback.tensor.sparse_tensor import SparseMethods
 from pullback.tensor.tensor import Tensor, attach_methods
 
@@ -50,7 +50,9 @@ def _method(module: ModuleType, target: str, name: str) -> Any:
     """A function as a method; composite ones explain wrong types, but for those that do so themselves."""
     function = getattr(module, target)
     composite = module.__name__.startswith("pullback.functions.")
-    return as_method(name, explaining(function, name) if composite and fact_of(target, "bare") is None else function)
+    return as_method(
+        name, explain_errors(function, name) if composite and fact_of(target, "bare") is None else function
+    )
 
 
 class _Stub:

@@ -124,7 +124,7 @@ class AccumulateGrad(Node):
 
     def _taken(self, array: Any, owned: int) -> Tensor:
         """The first gradient: the array itself or a copy, whose version says how often it was written to."""
-        laid = self._laid_out(array, owned > 0, owned == USERS)
+        laid = self._lay_out(array, owned > 0, owned == USERS)
         made = new_tensor(laid)
         if laid is not array:
             if array.dtype == laid.dtype and laid.strides == self.variable._array.strides:
@@ -133,7 +133,7 @@ class AccumulateGrad(Node):
             made._counter = VersionCounter(owned - 1)
         return made
 
-    def _laid_out(self, grad: Any, owned: bool, of_user: bool) -> Any:
+    def _lay_out(self, grad: Any, owned: bool, of_user: bool) -> Any:
         """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
         variable = self.variable
         leaf = variable._array

@@ -93,7 +93,7 @@ def legendre_polynomial_p(input: Array, n: Array) -> Array:
 
 
 def _degree(n: Array) -> Array:
-    """Truncate the degree; -1 stands for all that is not a degree."""
+    """Truncate the degree; -1 means: not a degree."""
     return np.where(np.isfinite(n), np.maximum(np.trunc(n), -1.0), -1.0)
 
 

@@ -67,7 +67,7 @@ def is_built_in(name: str) -> bool:
 
 
 class TensorMethod:
-    """A method of Tensor as those see it who are asked for an operator: the function, known to be a method."""
+    """A method of Tensor, as `__torch_function__` is given it for an operator."""
 
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self.function = function

@@ -14,8 +14,8 @@ from pullback.rules.model import (
 )  # fmt: skip
 
 
-def itself(operation: Operation) -> str:
-    """The function inside of its own body, where a parameter may have its name."""
+def own_name(operation: Operation) -> str:
+    """The word for the function inside of its own body, where a parameter may have its name."""
     names = {p.name for p in operation.kernel.parameters}
     return f"F.{operation.name}" if operation.name in names else operation.name
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pullback.rules.emit_apply import needs_broadcast
 from pullback.rules.emit_arguments import (
     argument_tests,
-    itself,
     left_open,
     listed,
     may_be_left_open,
+    own_name,
     read_lists,
     read_plain_arguments,
     refusing,
@@ -415,7 +415,7 @@ def emit_in_place(operation: Operation) -> list[str]:
     if can_overwrite(operation):
         operands = ", ".join(p.name for p in parameters)
         test = f"{parameters[0].name} if overwrite({operation.name}_overwriting, {operands}) else "
-    given = ", ".join([itself(operation), parameters[0].name, *[with_keywords(p) for p in parameters[1:]]])
+    given = ", ".join([own_name(operation), parameters[0].name, *[with_keywords(p) for p in parameters[1:]]])
     return [*out, f"    return {test}in_place({given})"]
 
 

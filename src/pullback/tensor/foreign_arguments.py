@@ -3,7 +3,7 @@
 # Note [Foreign arguments]
 Nothing looks for such an object while arguments are tensors and numbers. An operation looks where it would refuse an
 argument; a composite function of the public namespaces, which could read attributes of anything, is called through
-`offering`, which lets plain types pass; and the composite functions that small programs call most ask themselves, in a
+`offer_calls`, which lets plain types pass; and the composite functions that small programs call most ask themselves, in a
 line that costs one comparison of types, and need no wrapper around them (the fact `asks` says so).
 """
 
@@ -113,11 +113,11 @@ def ask_about(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _ask_exactly(function, args, kwargs)
 
 
-def offering(function: Callable[..., Any], module: str, name: str) -> Any:
+def offer_calls(function: Callable[..., Any], module: str, name: str) -> Any:
     """A public function that asks foreign arguments first; written out with the same parameters, which is faster."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return _offering_any(function, module, name)
+        return _offer_calls_of_any(function, module, name)
     is_lenient = fact_of(name, "lenient") or fact_of(name, "number_first")
     required = [
         (index, p.name, None if p.kind is p.KEYWORD_ONLY else index + 1)
@@ -132,11 +132,11 @@ def offering(function: Callable[..., Any], module: str, name: str) -> Any:
     return _named(_written_out(function, name, parameters, asking, told_name), function, module, name)
 
 
-def explaining(function: Callable[..., Any], name: str, *, is_public: bool = False) -> Any:
+def explain_errors(function: Callable[..., Any], name: str, *, is_public: bool = False) -> Any:
     """A method, or a public function that asks no argument, which tells wrong types in PyTorch's words: Note [Refusals]."""
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return _explaining_any(function, name, is_public)
+        return _explain_errors_of_any(function, name, is_public)
     tests = _tests_of(parameters[1:]) if name not in _UNASKED else ""
     asking = f"    if ({tests}) and any_foreign({{values}}):\n        return ask(itself, {{given}})\n" if tests else ""
     if is_public:
@@ -157,8 +157,8 @@ def _may_be_tensor(parameter: inspect.Parameter) -> bool:
     return ("Tensor" in kind or kind == "Any") and parameter.name not in ("axis", "keepdims", "dtype", "memory_format")
 
 
-def _explaining_any(function: Callable[..., Any], told_name: str, is_public: bool) -> Any:
-    """As `explaining`, for functions that take any number of arguments."""
+def _explain_errors_of_any(function: Callable[..., Any], told_name: str, is_public: bool) -> Any:
+    """As `explain_errors`, for functions that take any number of arguments."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -270,8 +270,8 @@ def _left_open(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
     return [p for p in after if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
-def _offering_any(function: Callable[..., Any], module: str, name: str) -> Any:
-    """As `offering`, for functions that take any number of arguments."""
+def _offer_calls_of_any(function: Callable[..., Any], module: str, name: str) -> Any:
+    """As `offer_calls`, for functions that take any number of arguments."""
     prefix = module.removeprefix("pullback").removeprefix(".")
     told_name = f"{prefix}_{name}" if prefix in ("linalg", "fft", "special") else "" if prefix else name
     switches = [(i, p.name) for i, p in enumerate(inspect.signature(function).parameters.values()) if is_switch(p)]
@@ -339,7 +339,7 @@ def offer_all(namespace: dict[str, Any]) -> None:
     """Let all functions of a module ask foreign arguments first."""
     for name, value in list(namespace.items()):
         if not name.startswith("_") and inspect.isroutine(value):
-            made = namespace[name] = _offering_any(value, namespace["__name__"], name)
+            made = namespace[name] = _offer_calls_of_any(value, namespace["__name__"], name)
             made.__name__ = f"{namespace['__name__'].rpartition('.')[2]}_{name}"  # as PyTorch's compiled functions
 
 

@@ -95,7 +95,7 @@ def _explanation(
         return None
     if isinstance(error, TypeError) and "(): argument '" in str(error):
         return None
-    inside = _speaks_of_the_inside(error)
+    inside = _mentions_internals(error)
     if isinstance(error, (ValueError, NotImplementedError)) and not inside:
         return None  # raised by what looks at values before PyTorch's parser looks at types
     for position, (parameter, value) in enumerate(bound.arguments.items(), 1):
@@ -179,7 +179,7 @@ def _also_attribute_error(error: Exception, text: str) -> TypeError:
     return ArgumentTypeError(text) if isinstance(error, AttributeError) else TypeError(text)
 
 
-def _speaks_of_the_inside(error: Exception) -> bool:
+def _mentions_internals(error: Exception) -> bool:
     if isinstance(error, (AttributeError, KeyError, StopIteration)):
         return True
     text = str(error)

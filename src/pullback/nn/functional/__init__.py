@@ -13,7 +13,7 @@ from pullback import functions
 from pullback.facts import fact_of, names_with
 from pullback.nn.functional.namespace import FILES
 from pullback.overrides.overridable_functions import is_built_in
-from pullback.tensor.foreign_arguments import explaining, offering
+from pullback.tensor.foreign_arguments import explain_errors, offer_calls
 
 _HERE = {name: f"pullback.nn.functional.{file}" for file, names in FILES.items() for name in names.split()}
 _COMMON = frozenset(names_with("functional")) | {
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     if name in _HERE:
         value = getattr(import_module(_HERE[name]), name)
         if not isinstance(value, type):
-            value = explaining(value, name) if name.startswith("upsample") else offering(value, __name__, name)
+            value = explain_errors(value, name) if name.startswith("upsample") else offer_calls(value, __name__, name)
     elif name in _COMMON:
         value = _common(name)
     elif name == "_Reduction":
@@ -46,7 +46,9 @@ def _common(name: str) -> Any:
     function = getattr(functions, known)
     if is_built_in(name) and name in functions.public_names():
         return getattr(import_module("pullback"), name)
-    return function if fact_of(known, "asks") or known not in functions.MODULES else offering(function, __name__, name)
+    return (
+        function if fact_of(known, "asks") or known not in functions.MODULES else offer_calls(function, __name__, name)
+    )
 
 
 def __dir__() -> list[str]:
