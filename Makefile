@@ -125,9 +125,10 @@ compiled-examples: $(VENV)/.developed
 compiled-operations: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.operations
 
-# The GPU's own kernels on the CPU, each in two dtypes, alone and together with others; `make test` runs a choice of them.
+# The GPU's own kernels on the CPU, each in two dtypes, alone and together with others, and where nvcc is installed the text
+# of all of them compiled for sm_80 and sm_90; `make test` runs a choice of them. No GPU is needed.
 gpu-kernels: $(VENV)/.developed
-	PULLBACK_GPU_KERNELS=all $(BIN)/python -m pytest tests/devices/test_cuda_kernels.py
+	PULLBACK_GPU_KERNELS=all $(BIN)/python -m pytest tests/devices/test_cuda_kernels.py tests/devices/test_several_gpus.py
 
 # On a machine with an NVIDIA GPU, with the Python that has CuPy: `make test-gpu PYTHON=python3`. The results are in docs/gpu.md.
 test-gpu:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,25 @@ CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
     ),
     "convolution of points": (lambda x, w: F.conv2d(x, w), [(2, 3, 4, 2), (4, 3, 1, 1)]),
     "convolution of sequences": (lambda x, w, b: F.conv1d(x, w, b, padding=1), [(2, 3, 5), (4, 3, 3), (4,)]),
+    "convolution of volumes": (
+        lambda x, w, b: F.conv3d(x, w, b, stride=(1, 2, 1), padding=(1, 0, 1), dilation=(1, 1, 2)),
+        [(2, 3, 4, 5, 4), (4, 3, 2, 2, 2), (4,)],
+    ),
+    "transposed convolution of volumes": (
+        lambda x, w: F.conv_transpose3d(x, w, stride=2, padding=(1, 0, 1), output_padding=(1, 0, 1)),
+        [(2, 2, 2, 3, 2), (2, 3, 3, 2, 2)],
+    ),
+    "convolution by channels": (
+        lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1, groups=3), [(2, 3, 5, 6), (6, 1, 3, 3), (6,)],
+    ),
+    "convolution of groups": (lambda x, w: F.conv2d(x, w, padding=1, groups=2), [(2, 16, 3, 4), (4, 8, 3, 3)]),
+    "transposed convolution of groups": (
+        lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, groups=2), [(2, 4, 3, 3), (4, 2, 3, 3)],
+    ),
+    "wide transposed convolution of groups": (
+        lambda x, w: F.conv_transpose1d(x, w, stride=2, groups=2), [(2, 24, 3), (24, 2, 6)],
+    ),
+    "points of groups": (lambda x, w: F.conv1d(x, w, groups=2), [(2, 130, 3), (4, 65, 1)]),
     "max pooling": (lambda x: F.max_pool2d(x, 3, 2, 1), [(2, 3, 7, 6)]),
     "batch norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [(4, 3, 2, 4), (3,), (3,)]),
     "batch norm of rows": (lambda x: F.batch_norm(x, None, None, None, None, True), [(6, 3)]),
@@ -61,6 +81,7 @@ CALLS: dict[str, tuple[Call, list[tuple[int, ...]]]] = {
     ),
     "attention of one product": (lambda x: attend(x), [(2, 5, 24)]),
     "sums": (lambda x: x.sum() + x.mean((0, 2)).sum() + x.sum((0, 2, 3)).exp().sum(), [(2, 3, 4, 4)]),
+    "sums of rows": (lambda x: x.sum(-1) * x.mean((1, 2)).unsqueeze(1), [(2, 3, 8)]),
     "a chain": (lambda x, b, c: ((x * 0.5 + b).tanh() * (x * c).sigmoid() + x).exp(), [(2, 3, 8), (8,), (3, 1)]),
 }  # fmt: skip
 
@@ -94,16 +115,30 @@ def test_values_and_gradients_are_those_of_the_cpu(name: str, dtype: Any, monkey
         np.testing.assert_allclose(second, first, rtol=tolerance, atol=tolerance * max(1.0, np.abs(first).max()))
 
 
+LAYERS: dict[str, Callable[..., Any]] = {
+    "lstm": pullback.nn.LSTM,
+    "gru": pullback.nn.GRU,
+    "tanh": pullback.nn.RNN,
+    "relu": partial(pullback.nn.RNN, nonlinearity="relu"),
+    "gru without biases": partial(pullback.nn.GRU, bias=False),
+}
+
+
 @pytest.mark.parametrize("both_ways", [False, True])
-def test_lstm_is_that_of_the_cpu(both_ways: bool) -> None:
+@pytest.mark.parametrize("kind", LAYERS)
+def test_recurrent_layers_are_those_of_the_cpu_in_few_launches(kind: str, both_ways: bool) -> None:
     found = {}
     for device in ("cpu", "emulated"):
         pullback.manual_seed(0)
-        net = pullback.nn.LSTM(3, 5, batch_first=True, bidirectional=both_ways).double().to(device)
+        net = LAYERS[kind](3, 5, batch_first=True, bidirectional=both_ways).double().to(device)
         x = pullback.randn(4, 6, 3, dtype=pullback.float64).to(device).requires_grad_()
-        output, (hidden, cell) = net(x)
-        (output.sin().sum() + (hidden * cell).sum()).backward()
-        found[device] = [output.detach(), hidden.detach(), x.grad, *[p.grad for p in net.parameters()]]
+        state = pullback.randn(1 + both_ways, 4, 5, dtype=pullback.float64).to(device).requires_grad_()
+        emulator.emulated.launches.clear()
+        output, final = net(x, (state, state * 2) if kind == "lstm" else state)
+        hidden = final[0] * final[1] if kind == "lstm" else final.cos()
+        (output.sin().sum() + hidden.sum()).backward()
+        found[device] = [output.detach(), hidden.detach(), x.grad, state.grad, *[p.grad for p in net.parameters()]]
+    assert sum("meet(counter" in text for text in emulator.emulated.launches) == 2 * (1 + both_ways)
     for first, second in zip(found["cpu"], found["emulated"], strict=True):
         np.testing.assert_allclose(second.cpu().numpy(), first.numpy(), rtol=1e-10, atol=1e-12)
 
@@ -148,6 +183,19 @@ def test_a_chain_is_one_launch_each_way_and_one_for_the_sum() -> None:
         x.grad = None
 
     assert launches_of(step) == 3
+
+
+def test_convolutions_by_channels_are_one_launch_each_way_and_one_for_the_weight() -> None:
+    x = pullback.ones(2, 3, 5, 5, device="emulated", requires_grad=True)
+    w = pullback.ones(6, 1, 3, 3, device="emulated", requires_grad=True)
+    grad = pullback.ones(2, 6, 5, 5, device="emulated")
+    assert launches_of(lambda: F.conv2d(x, w, padding=1, groups=3).detach()) == 1
+    assert launches_of(lambda: pullback.autograd.grad(F.conv2d(x, w, padding=1, groups=3), (x, w), grad)) == 3
+
+
+def test_convolutions_of_volumes_are_unfolded_in_one_launch() -> None:
+    x, w = pullback.ones(2, 3, 4, 4, 4, device="emulated"), pullback.ones(4, 3, 2, 2, 2, device="emulated")
+    assert launches_of(lambda: F.conv3d(x, w)) == 1
 
 
 def test_what_is_written_later_does_not_change_what_was_computed_before() -> None:

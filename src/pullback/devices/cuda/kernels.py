@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.devices.cuda.convolutions import Convolutions
 from pullback.devices.cuda.elementwise import fused_kernels
 from pullback.devices.cuda.images import Images
 from pullback.devices.cuda.losses import Losses
@@ -31,7 +32,8 @@ def own_kernels(library: Any) -> dict[str, Any]:
     families = (
         rows,
         products,
-        Images(library, products, rows),
+        Convolutions(library, products, rows),
+        Images(library),
         Recurrent(library, products, rows),
         Losses(library, rows),
     )

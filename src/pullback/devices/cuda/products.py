@@ -113,21 +113,23 @@ class Products(Family):
         )  # fmt: skip
         return out
 
-    def batched(self, a: Any, b: Any, shape: tuple[int, ...], wide: bool, dtype: Any = None) -> Any:
+    def batched(self, a: Any, b: Any, shape: tuple[int, ...], wide: bool, dtype: Any = None, into: Any = None) -> Any:
         """Products of two batches of matrices, one of which may hold a single one for all, as an array of `shape`.
 
-        With a dtype, they are computed and returned in it; `wide`: float32 as TF32.
+        With a dtype, they are computed and returned in it; `wide`: float32 as TF32. `into` is an array for them, in which
+        only the batches may lie apart.
         """
         if dtype is not None and dtype != a.dtype:
             a, b = a.astype(dtype), b.astype(dtype)
         (a, flip_a, step_a), (b, flip_b, step_b) = self._operand(a), self._operand(b)
         rows, inner, columns = a.shape[1], a.shape[2], b.shape[2]
         count, item = max(a.shape[0], b.shape[0]), a.dtype.itemsize
-        out = self._cupy.ndarray(shape, a.dtype)
+        out = self._cupy.ndarray(shape, a.dtype) if into is None else into
+        between = rows * columns if into is None else into.strides[0] // item
         apart = [0 if m.shape[0] == 1 else m.strides[0] // item for m in (b, a)]
         self._library.gemm(
             name_of(a.dtype), (flip_b, flip_a), (columns, rows, inner), b.data.ptr, a.data.ptr, out.data.ptr,
-            (step_b, step_a, columns), (count, *apart, rows * columns), 0.0, wide,
+            (step_b, step_a, columns), (count, *apart, between), 0.0, wide,
         )  # fmt: skip
         return out
 

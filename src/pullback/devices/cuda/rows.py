@@ -295,6 +295,14 @@ def compiled(library: Any, text: str, dtype: str) -> Any:
     return library.compiled(f"#define REAL {real}\n#define T {TYPES[dtype]}\n{_HEAD}{text}")
 
 
+def dense_operands(library: Any, *arrays: Any) -> list[Any] | None:
+    """The library's arrays, made dense; None unless all are of one floating dtype that is served, and not empty."""
+    wrapper, dtype = library.wrapper, arrays[0].dtype
+    if name_of(dtype) not in TYPES or any(type(a) is not wrapper or a.dtype != dtype or not a.size for a in arrays):
+        return None
+    return [raw if raw._c_contiguous else library.module.ascontiguousarray(raw) for raw in [a.raw for a in arrays]]
+
+
 def _threads(length: int) -> int:
     return 32 if length <= 128 else 128 if length <= 1024 else 256 if length <= 4096 else 512
 

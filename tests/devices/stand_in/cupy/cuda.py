@@ -65,7 +65,7 @@ class _Runtime(SimpleNamespace):
     def getDeviceProperties(self, number: int) -> dict[str, Any]:
         return {
             "name": f"stand-in GPU {number}".encode(), "totalGlobalMem": CAPACITY, "major": 9, "minor": 0,
-            "multiProcessorCount": 4, "l2CacheSize": 1 << 20, "warpSize": 32, "maxThreadsPerMultiProcessor": 2048,
+            "multiProcessorCount": 1, "l2CacheSize": 1 << 20, "warpSize": 32, "maxThreadsPerMultiProcessor": 2048,
         }  # fmt: skip
 
     def memGetInfo(self) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class Memory:
         """The stream that it goes back to: CuPy's pool keeps memory by GPU and stream."""
         self.size = max(size, 1)
         # With room for views that reach over the end, as those of empty arrays do; 16 bytes are the alignment of packs.
-        whole = np.empty(self.size + 512, np.uint8)
+        whole = (np.empty if computes else np.zeros)(self.size + 512, np.uint8)
         start = -whole.__array_interface__["data"][0] % 256
         self.buffer = whole[start : start + self.size + 16]
         self.ptr = self.buffer.__array_interface__["data"][0]
@@ -233,7 +233,8 @@ class Device:
 
     @property
     def attributes(self) -> dict[str, int]:
-        return {"MultiProcessorCount": 4, "MaxThreadsPerMultiProcessor": 2048}
+        # Blocks run one after another here, so there is room for one at a time: others could not be waited for.
+        return {"MultiProcessorCount": 1, "MaxThreadsPerMultiProcessor": 2048}
 
     def use(self) -> None:
         runtime.setDevice(self.id)

@@ -31,6 +31,8 @@ def gemmEx(
     _b: int, step_b: int, beta: int, c: int, _c: int, step_c: int, compute: int, algorithm: int,
 ) -> None:  # fmt: skip
     _check(handle, a, b, c)
+    if not cupy.cuda.computes:
+        return
     numbers = (_number(alpha, compute), _number(beta, compute))
     multiply(_KINDS[kind], (flip_a, flip_b), (m, n, k), a, b, c, (step_a, step_b, step_c), (1, 0, 0, 0), *numbers)
 
@@ -41,6 +43,8 @@ def gemmStridedBatchedEx(
     algorithm: int,
 ) -> None:  # fmt: skip
     _check(handle, a, b, c)
+    if not cupy.cuda.computes:
+        return
     numbers = (_number(alpha, compute), _number(beta, compute))
     steps, batch = (step_a, step_b, step_c), (count, far_a, far_b, far_c)
     multiply(_KINDS[kind], (flip_a, flip_b), (m, n, k), a, b, c, steps, batch, *numbers)
