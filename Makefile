@@ -132,7 +132,7 @@ gpu-kernels: $(VENV)/.developed
 
 # On a machine with an NVIDIA GPU, with the Python that has CuPy: `make test-gpu PYTHON=python3`. The results are in docs/gpu.md.
 test-gpu:
-	PYTHONPATH=src:. PULLBACK_DEVICES=1 $(PYTHON) -m pytest tests/gpu
+	PYTHONPATH=src:. PULLBACK_DEVICES=1 $(PYTHON) -m pytest tests/gpu tests/devices/stand_in/test_parallel.py
 	PYTHONPATH=src:. PULLBACK_DEVICES=1 $(PYTHON) -m benchmarks.gpu
 
 parity: $(VENV)/.conformance

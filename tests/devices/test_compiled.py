@@ -208,6 +208,40 @@ def test_a_wrong_shape_raises_what_eager_raises() -> None:
         compiled(numbers(0, 4, 5), numbers(1, 4, 3))
 
 
+OF_ANY_SIZE: dict[str, Callable[[Any], Any]] = {
+    "products": lambda x: F.gelu(x @ x.T).softmax(-1).sum(0) * x.shape[0],
+    "new tensors": lambda x: x * pullback.ones(x.shape[0], 1, device=x.device) + pullback.zeros_like(x),
+    "parts": lambda x: x[: x.shape[0] // 2].cumsum(0) / x.shape[0],
+    "in place": lambda x: (x * 2).add_(1).view(-1).exp(),
+}
+
+
+@pytest.mark.parametrize("name", OF_ANY_SIZE)
+def test_sizes_that_change_are_not_recorded_again(name: str) -> None:
+    function = OF_ANY_SIZE[name]
+    compiled = pullback.compile(function)
+    for number, size in enumerate([4, 4, 9, 9, 30, 30, *range(10, 20)]):
+        x, y = numbers(number, size, 5), numbers(number, size, 5)
+        wanted, made = function(x), compiled(y)
+        wanted.square().sum().backward()
+        made.square().sum().backward()
+        pullback.testing.assert_close(made.cpu(), wanted.cpu())
+        pullback.testing.assert_close(y.grad.cpu(), x.grad.cpu())
+    assert [kind.is_instance for kind in compiled.kinds.values()].count(True) >= 10
+
+
+def test_programs_that_were_made_for_a_size_are_repeated_by_the_device() -> None:
+    compiled = pullback.compile(OF_ANY_SIZE["in place"])
+    for size in (4, 4, 9, 9, 30, 30, 12):
+        compiled(numbers(0, size, 5, requires_grad=False))
+    library.graph_launches = 0
+    for _ in range(6):
+        compiled(numbers(0, 12, 5, requires_grad=False))
+    assert library.graph_launches > 2
+    told = str(pullback.compiler.explain(compiled)(numbers(0, 12, 5, requires_grad=False)))
+    assert "programs made for their sizes" in told
+
+
 def test_devices_are_kinds_of_arguments() -> None:
     compiled = pullback.compile(lambda x: x * 2)
     for device in ("cpu", "fake", "cpu", "fake", "cpu", "fake"):

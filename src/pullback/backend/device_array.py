@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 class Flags:
     """What NumPy's `flags` tells, for an array of a device."""
 
-    __slots__ = ("c_contiguous", "f_contiguous", "writeable")
+    __slots__ = ("_raw",)
 
     def __init__(self, raw: Any) -> None:
-        flags = raw.flags
-        self.c_contiguous: bool = flags.c_contiguous
-        self.f_contiguous: bool = flags.f_contiguous
+        self._raw = raw
+
+    @property
+    def c_contiguous(self) -> bool:
+        return bool(self._raw.flags.c_contiguous)
+
+    @property
+    def f_contiguous(self) -> bool:
+        return bool(self._raw.flags.f_contiguous)
+
+    @property
+    def writeable(self) -> bool:
         # Memory that several elements share is not written to. (CuPy does not mark it.)
-        self.writeable = 0 not in raw.strides or raw.size < 2 or not _repeats(raw)
+        raw = self._raw
+        return 0 not in raw.strides or raw.size < 2 or not _repeats(raw)
 
     @property
     def forc(self) -> bool:

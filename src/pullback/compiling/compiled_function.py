@@ -23,7 +23,7 @@ from typing import Any
 from pullback.backend.array_module import ndarray
 from pullback.backend.dtype import default_float
 from pullback.backend.unpromised_bits import COMPILE, note_unpromised
-from pullback.compiling.backend import build, build_exactly, device_of_program
+from pullback.compiling.backend import build, build_exactly
 from pullback.compiling.capturing import Capture, capture
 from pullback.compiling.checking import run_checked
 from pullback.compiling.collecting import not_collecting
@@ -323,10 +323,8 @@ class CompiledFunction:
             values = {place: repr(leaves[place]) for place in kind.free}
             like = [former for known, former in kind.former if known == now]
             is_known = bool(like)
-            is_template = (
-                self.dynamic is not False
-                and device_of_program(made.program) is None
-                and self.templates.add(without_sizes(self._key(args, kwargs, [])), made, leaves)
+            is_template = self.dynamic is not False and self.templates.add(
+                without_sizes(self._key(args, kwargs, [])), made, leaves
             )
             if is_known:  # it holds for other values of those numbers alone that had another one
                 same = [p for p, value in values.items() if all(former[p] == value for former in like)]

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.device_array import DeviceArray
 from pullback.compiling.capturing import Capture, Input, Output
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.memory import laid_out
@@ -124,7 +125,7 @@ class _Copier:
             shape = tuple([self._visit(size, "size") for size in value.shape])
             strides = tuple([self._visit(stride, "") for stride in value.strides])
             constant = None if value.constant is None else self._constant(value.constant, shape, strides)
-            known = self._values[value] = Value(shape, value.dtype, strides, constant)
+            known = self._values[value] = Value(shape, value.dtype, strides, constant, value.place)
         return known
 
     def _constant(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
@@ -135,8 +136,8 @@ class _Copier:
 
 
 def _is_uniform(array: Any) -> bool:
-    """Whether an array is one number, over and over."""
-    if array.dtype.kind not in "fiub" or array.size > _LARGEST_UNIFORM:
+    """Whether an array is one number, over and over; the host does not look at the values of a device's."""
+    if isinstance(array, DeviceArray) or array.dtype.kind not in "fiub" or array.size > _LARGEST_UNIFORM:
         return False
     return array.size <= 1 or bool((array == array.flat[0]).all())
 

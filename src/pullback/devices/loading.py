@@ -37,10 +37,6 @@ _ARRAY_MODULES = ("pullback.backend.array_module", "pullback.backend.halves", "p
 """Modules of backend/ that are loaded per library, as those of kernels/ are."""
 
 
-def _ask_nothing(*args: Any, **options: Any) -> None:
-    """What is asked of the arguments of a kernel that has no check."""
-
-
 class Loader:
     """The modules that were loaded for one library."""
 
@@ -109,15 +105,21 @@ class Loader:
         if own is None or isinstance(reference, type) or reference.__module__ in _PLAIN_NAMES:
             return reference
 
-        check = check_of(reference) if is_checked(reference) else _ask_nothing
-
         @wraps(reference)
         def kernel(*args: Any, **options: Any) -> Any:
-            check(*args, **options)
             result = own(*args, **options)
             return reference(*args, **options) if result is NotImplemented else result
 
-        return kernel
+        if not is_checked(reference):
+            return kernel
+        check = check_of(reference)
+
+        @wraps(reference)
+        def checked(*args: Any, **options: Any) -> Any:
+            check(*args, **options)
+            return kernel(*args, **options)
+
+        return checked
 
     def _taking_host_positions(self, kernel: Any) -> Any:
         """A kernel that indexes, which also takes positions in the memory of the CPU, as PyTorch does."""

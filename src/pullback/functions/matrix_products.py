@@ -108,21 +108,17 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
             return ask_foreign(linear, (input, weight, bias))
         if records_steps(input, weight, bias, same_bits=True) and unfused.can_apply_linear(input, weight, bias):
             return unfused.linear_steps(input, weight, bias)
-    folded = input._array.ndim != 2
-    if (folded and not input._array.ndim) or not weight._array.ndim:
-        raise RuntimeError(
-            f"both arguments to linear need to be at least 1D, but they are {input._array.ndim}D and "
-            f"{weight._array.ndim}D"
-        )
-    if weight._array.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight._array.ndim}D")
+    ndim, weight_ndim = input._array.ndim, weight._array.ndim
+    folded = ndim != 2
+    if (folded and not ndim) or not weight_ndim:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {ndim}D and {weight_ndim}D")
+    if weight_ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_ndim}D")
     if bias is None:
-        if weight._array.ndim == 1:
-            return matmul(input, G.t(weight))
-        if input._array.ndim == 1:
+        if weight_ndim == 1 or ndim == 1:
             return matmul(input, G.t(weight))
         return G.linear_product_folded(input, weight) if folded else G.linear_product(input, weight)
-    if weight._array.ndim != 2:
+    if weight_ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {weight._array.ndim}-D tensor")
     if isinstance(bias, TensorBase) and bias._array.ndim > 2:
         raise RuntimeError(

@@ -13,6 +13,7 @@ from pullback import nn
 from pullback.nn.parallel import comm, data_parallel, gather, parallel_apply, replicate, scatter
 from pullback.nn.parallel.scatter_gather import scatter_kwargs
 
+pytestmark = pytest.mark.skipif(pullback.cuda.device_count() < 2, reason="there are no two GPUs")
 FIRST, SECOND = pullback.device("cuda", 0), pullback.device("cuda", 1)
 Pair = namedtuple("Pair", "a b")
 

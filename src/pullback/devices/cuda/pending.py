@@ -44,6 +44,10 @@ class DeferredArray(DeviceArray):
     recipe_place: Any
     """The device that a recipe makes it on."""
 
+    def __init__(self, raw: Any, dtype: Any = None, buffer: Any = None, offset: int = 0, strides: Any = None) -> None:
+        """As DeviceArray's; thousands are made in a step, so the memory is set without a call."""
+        self.kept = raw if dtype is None else self.library.view_of(buffer.raw, raw, dtype, offset, strides)
+
     @property
     def raw(self) -> Any:
         """The library's array; whatever is pending is launched first."""
@@ -84,14 +88,28 @@ class DeferredArray(DeviceArray):
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)
+        kept = self.kept
+        return len(self.planned_shape) if kept is None else int(kept.ndim)
 
     @property
     def size(self) -> int:
-        count = 1
-        for length in self.shape:
-            count *= length
-        return count
+        kept = self.kept
+        return _size(self.planned_shape) if kept is None else int(kept.size)
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """As NumPy's; without gaps in memory nothing is launched, and the library need not be asked."""
+        raw = self.raw
+        if options or not raw._c_contiguous:
+            return self.library.call_method(self, "reshape", shape, options)
+        return type(self)(raw.reshape(*shape))
+
+    def transpose(self, *axes: Any) -> Any:
+        """As NumPy's: a view."""
+        return type(self)(self.raw.transpose(*axes))
+
+    def swapaxes(self, first: int, second: int) -> Any:
+        """As NumPy's: a view."""
+        return type(self)(self.raw.swapaxes(first, second))
 
     @property
     def itemsize(self) -> int:
@@ -127,10 +145,22 @@ class DeferredArray(DeviceArray):
 class _Dense(Flags):
     """The flags of a result that is to come: row-major and its own."""
 
-    __slots__ = ()
+    __slots__ = ("_is_line",)
 
     def __init__(self, is_line: bool) -> None:
-        self.c_contiguous, self.f_contiguous, self.writeable = True, is_line, True
+        self._is_line = is_line
+
+    @property
+    def c_contiguous(self) -> bool:
+        return True
+
+    @property
+    def f_contiguous(self) -> bool:
+        return self._is_line
+
+    @property
+    def writeable(self) -> bool:
+        return True
 
 
 _DENSE, _LINE = _Dense(False), _Dense(True)
@@ -306,7 +336,10 @@ class Pending:
             live = [None if step.result is None else step.result() for step in steps]
             held = [number for number, array in enumerate(live) if array is not None]
             if held:
-                outputs = self._library.on(self.place, lambda: self._compute(steps, held))
+                outputs = (
+                    self._compute(steps, held) if self._is_single
+                    else self._library.on(self.place, lambda: self._compute(steps, held))
+                )  # fmt: skip
                 for number, raw in zip(held, outputs, strict=True):
                     live[number].kept = raw  # type: ignore[union-attr]  # numbers of those that are held
             self.steps = []

@@ -210,9 +210,10 @@ class Products(Family):
 
     def _serves(self, *arrays: Any) -> bool:
         wrapper, dtype = self._library.wrapper, arrays[0].dtype
-        return name_of(dtype) in TYPES and all(
-            type(a) is wrapper and a.raw.dtype == dtype and a.raw.size for a in arrays
-        )
+        for array in arrays:
+            if type(array) is not wrapper or array.dtype != dtype or not array.size:
+                return False
+        return name_of(dtype) in TYPES
 
     def _flat(self, *arrays: Any) -> list[Any]:
         """Batches and heads as one dimension."""
@@ -336,4 +337,8 @@ def _move_text(count: int) -> str:
 def _at_packs(arrays: Any, width: int) -> bool:
     """Whether all rows of arrays begin at multiples of so many elements."""
     step = width * arrays[0].dtype.itemsize
-    return all(a.data.ptr % step == 0 and all(s % step == 0 for s in a.strides[:3]) for a in arrays)
+    for array in arrays:
+        a, b, c, *_ = array.strides
+        if array.data.ptr % step or a % step or b % step or c % step:
+            return False
+    return True

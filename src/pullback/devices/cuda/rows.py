@@ -321,13 +321,18 @@ class RowKernels(Family):
 
     def _serves(self, *arrays: Any) -> bool:
         """Whether arrays are dense, of one floating dtype, and not empty."""
-        first = arrays[0]
-        if type(first) is not self._library.wrapper or name_of(first.raw.dtype) not in TYPES or not first.raw.size:
-            return False
-        return all(
-            type(a) is self._library.wrapper and a.raw.dtype == first.raw.dtype and a.raw.flags.c_contiguous
-            for a in arrays
-        )
+        wrapper, dtype = self._library.wrapper, None
+        for array in arrays:
+            if type(array) is not wrapper:
+                return False
+            raw = array.raw
+            if dtype is None:
+                dtype = raw.dtype
+                if name_of(dtype) not in TYPES or not raw.size:
+                    return False
+            if not raw._c_contiguous or (raw.dtype is not dtype and raw.dtype != dtype):
+                return False
+        return True
 
     def _softmax(self, name: str) -> Any:
         text = _SOFTMAX.replace("RESULT", _SOFTMAX_RESULTS[name])
@@ -389,16 +394,17 @@ class RowKernels(Family):
     ) -> Any:
         """The gradients of a layer norm."""
         given = [] if weight is None else [weight]
-        if not self._serves(input, grad, *given) or mean.raw.dtype.itemsize != max(4, input.raw.dtype.itemsize):
+        if not self._serves(input, grad, *given) or mean.itemsize != max(4, input.itemsize):
             return NotImplemented
         raw, length = input.raw, math.prod(normalized_shape)
         rows = raw.size // length
         out = self._cupy.ndarray(raw.shape, raw.dtype)
-        arguments = (out, grad.raw, raw, mean.raw, rstd.raw, _pointer(weight), length)
+        sources = (grad.raw, raw, mean.raw, rstd.raw)
+        arguments = (out, *sources, _pointer(weight), length)
         compiled(self._library, _LAYER_NORM_BACK, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
         terms = ["(REAL)g[i]", "(REAL)g[i] * ((REAL)x[i] - mean[row]) * rstd[row]"][: 1 if weight is None else 2]
         parameters = "const T *g, const T *x, const REAL *mean, const REAL *rstd"
-        found = self._columns(parameters, terms, (grad.raw, raw, mean.raw, rstd.raw), raw.dtype, rows, length)
+        found = self._columns(parameters, terms, sources, raw.dtype, rows, length)
         wrapper = self._library.wrapper
         parts = [wrapper(found[n].reshape(normalized_shape)) for n in range(len(terms))]
         return wrapper(out), None if weight is None else parts[1], parts[0]
@@ -566,10 +572,10 @@ class RowKernels(Family):
         kept = len(rows[0])
         if any(len(row) != kept for row in rows) or not self._serves(*[array for row in rows for array in row]):
             return NotImplemented
-        cupy, dtype = self._cupy, rows[0][0].raw.dtype
-        sizes = tuple([row[0].raw.size for row in rows])
-        table, lengths = _pieces(self._library, sizes, self._library.place())
-        arrays = cupy.asarray(np.array([[array.raw.data.ptr for array in row] for row in rows], np.uint64))
+        cupy, dtype = self._cupy, rows[0][0].dtype
+        raws = [[array.raw for array in row] for row in rows]
+        table, lengths = _pieces(self._library, tuple([row[0].size for row in raws]), self._library.place())
+        arrays = cupy.asarray(np.array([[raw.data.ptr for raw in row] for row in raws], np.uint64))
         given = [*[float(numbers[name]) for name in order], *[np.int32(numbers[name]) for name in switches]]
         kernel = compiled(self._library, text.replace("PIECE", str(_PIECE)), name_of(dtype))
         kernel((len(table),), (256,), (arrays, table, lengths, np.int32(kept), *given))

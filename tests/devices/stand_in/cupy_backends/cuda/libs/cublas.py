@@ -30,9 +30,9 @@ def gemmEx(
     handle: int, flip_a: int, flip_b: int, m: int, n: int, k: int, alpha: int, a: int, kind: int, step_a: int, b: int,
     _b: int, step_b: int, beta: int, c: int, _c: int, step_c: int, compute: int, algorithm: int,
 ) -> None:  # fmt: skip
-    _check(handle, a, b, c)
     if not cupy.cuda.computes:
         return
+    _check(handle, a, b, c)
     numbers = (_number(alpha, compute), _number(beta, compute))
     multiply(_KINDS[kind], (flip_a, flip_b), (m, n, k), a, b, c, (step_a, step_b, step_c), (1, 0, 0, 0), *numbers)
 
@@ -42,9 +42,9 @@ def gemmStridedBatchedEx(
     b: int, _b: int, step_b: int, far_b: int, beta: int, c: int, _c: int, step_c: int, far_c: int, count: int, compute: int,
     algorithm: int,
 ) -> None:  # fmt: skip
-    _check(handle, a, b, c)
     if not cupy.cuda.computes:
         return
+    _check(handle, a, b, c)
     numbers = (_number(alpha, compute), _number(beta, compute))
     steps, batch = (step_a, step_b, step_c), (count, far_a, far_b, far_c)
     multiply(_KINDS[kind], (flip_a, flip_b), (m, n, k), a, b, c, steps, batch, *numbers)
