@@ -19,6 +19,7 @@ import pullback
 from pullback import linalg
 from pullback.backend.unpromised_bits import ARRIVAL, COMPILE, LOOKING, THREADS, UnpromisedBits
 from pullback.inspection.fingerprints import grad_fingerprint
+from pullback.native import compiled_kernels
 from pullback.nn import functional as F
 from pullback.utils.checkpoint import checkpoint
 from tests.derivatives.checks import cotangents, leaves, outputs_of
@@ -195,6 +196,7 @@ def leaf_after(run: Callable[[Any], Any]) -> Any:
     return x
 
 
+@pytest.mark.skipif(not compiled_kernels(), reason="without compiled kernels every product is by BLAS")
 def test_a_fingerprint_says_nothing_of_what_it_can_promise() -> None:
     x = leaf_after(lambda x: (x @ x.exp()).relu())
     assert grad_fingerprint([x]).unpromised == ()
