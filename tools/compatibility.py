@@ -82,6 +82,7 @@ def kept_differences() -> str:
     from tests.conformance.exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, NOT_SHOWN
     from tests.dispatch import differing as dispatched
     from tests.errors import wrong_calls
+    from tests.fuzz import CLEAN_SEEDS
     from tests.fuzz.accepted import ACCEPTED
     from tests.overriding import differing as told
 
@@ -100,6 +101,7 @@ def kept_differences() -> str:
         ),
         _by_reason("What nodes do not show as `_saved_...` (`tests/conformance`)", shown),
         "### Random programs (`tests/fuzz`)\n",
+        f"`make fuzz SEED={CLEAN_SEEDS.start} PROGRAMS={len(CLEAN_SEEDS)}` shows no difference but these:\n",
         "\n".join(dict.fromkeys([f"- {accepted.reason}" for accepted in ACCEPTED])),
         _LEFT_OUT_BY_FUZZ,
     ]
