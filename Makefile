@@ -117,9 +117,13 @@ EVERY ?= 1
 faults: $(VENV)/.developed
 	$(BIN)/python -m tests.faults --every $(EVERY)
 
-# Every example with its functions compiled, beside the example as it stands.
+# Every example with its training step and its functions compiled, beside the example as it stands.
 compiled-examples: $(VENV)/.developed
 	$(BIN)/python -m tests.compiling.examples
+
+# The programs of tests/parity, every layer, optimizer and transform, with compiled steps, beside eager execution; needs PyTorch.
+compiled-parity: $(VENV)/.developed
+	$(BIN)/python -m tests.compiling.parity_programs
 
 # Every operation's samples inside of a compiled function, beside eager execution.
 compiled-operations: $(VENV)/.developed
@@ -156,7 +160,7 @@ bench-operations: $(VENV)/.conformance $(COMPILED)/.installed
 memory: $(VENV)/.conformance
 	$(BIN)/python -m benchmarks.memory_over_time --write
 
-.PHONY: coverage wheel-pure sdist docs faults fuzz-files fuzz-compile compiled-examples sanitize
+.PHONY: coverage wheel-pure sdist docs faults fuzz-files fuzz-compile compiled-examples compiled-parity sanitize
 # The documentation as a site in build/site; what a page links to must be there.
 docs: $(VENV)/.developed
 	PULLBACK_COMPILE=0 $(PIP) install --quiet --no-build-isolation --editable '.[docs]'

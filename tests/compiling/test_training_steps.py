@@ -185,3 +185,58 @@ def with_scheduler() -> Any:
 @pytest.mark.parametrize("build", [with_scaler, with_closure, with_scheduler])
 def test_step_that_python_takes_part_in_gives_what_eager_gives(build: Any) -> None:
     assert compare(build).runs == 0
+
+
+@pytest.mark.parametrize("results", ["loss", "loss, scores"])
+def test_step_that_returns_what_has_a_used_up_graph_is_one_program(results: str) -> None:
+    pullback.manual_seed(0)
+    network = perceptron()
+    optimizer = optim.AdamW(network.parameters(), lr=0.01)
+
+    def step(x: Any, y: Any) -> Any:
+        scores = network(x)
+        loss = F.cross_entropy(scores, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss if results == "loss" else (loss, scores)
+
+    compiled = pullback.compile(step)
+    for _ in range(CALLS):
+        made = compiled(pullback.randn(6, 4), pullback.randint(0, 3, (6,)))
+    assert compiled.runs == CALLS - 3  # the first call makes the optimizer's state
+    loss = made if results == "loss" else made[0]
+    assert loss.requires_grad
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        loss.backward()
+
+
+def test_results_of_which_one_graph_is_used_up_are_eager() -> None:
+    weight = pullback.ones(3, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        loss, other = (weight * x).exp().sum(), (weight * x).sin()
+        loss.backward()
+        return loss, other
+
+    compiled = pullback.compile(step)
+    for _ in range(CALLS):
+        _, other = compiled(pullback.ones(3))
+        other.sum().backward()
+    assert compiled.runs == 0
+
+
+def test_forward_mode_is_part_of_a_program() -> None:
+    def build() -> Any:
+        return lambda: pullback.func.jvp(
+            pullback.func.grad(lambda x: (x**3).sum()), (pullback.rand(3),), (pullback.rand(3),)
+        )
+
+    assert compare(build).runs == CALLS - 2
+
+
+def test_program_may_hold_a_number_that_is_not_equal_to_itself() -> None:
+    def build() -> Any:
+        return lambda: [pullback.linalg.inv(pullback.rand(2, 2) + 2 * pullback.eye(2))]
+
+    assert compare(build).runs == CALLS - 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pullback.autograd.grad_mode import _ContextDecorator
-from pullback.backend.array_module import storage_of
+from pullback.backend.array_module import ndarray, storage_of
 from pullback.backend.device_array import DeviceArray
 from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
 from pullback.kernels.strided import geometry_of
@@ -129,7 +129,7 @@ def _lies_alike(tensor: Any, tangent: Any) -> bool:
 
 def _elements_stored(tensor: Any) -> int:
     array = tensor._array
-    if isinstance(array, DeviceArray):  # whose views may not know their base
+    if isinstance(array, (DeviceArray, ndarray)):  # the views of devices may not know their base
         return int(storage_of(array).nbytes) // array.itemsize
     return array.size if getattr(array, "base", None) is None else tensor.untyped_storage().nbytes() // array.itemsize
 

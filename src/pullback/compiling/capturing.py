@@ -578,12 +578,14 @@ class _Capturing:
                 captures=edges, accumulate=False,
             )  # fmt: skip
         except GraphFreedError:
-            if len(tensors) > 1:  # others of them may still be used
+            if not all(self._is_used_up(root, grad, edges) for root, grad in zip(roots, grads, strict=True)):
                 recorder.stop("the graph of one of several results was used up inside of the function")
                 return
             made.is_freed = True
             made.gradient_values.clear()
-            del recorder.program.inputs[len(made.inputs) :]
+            del recorder.program.inputs[len(made.inputs) :], recorder.program.calls[begin:]
+            if recorder.spots is not None:
+                del recorder.spots[begin:]
             return
         except Exception as error:
             recorder.stop(f"the backward of what was recorded raises {type(error).__name__}")
@@ -607,6 +609,14 @@ class _Capturing:
                 return
             made.differentiable.append(place)
             made.program.outputs.append(recorder.read(array))
+
+    def _is_used_up(self, root: Any, grad: Any, ends: Sequence[Any]) -> bool:
+        """Whether a backward from one result meets a node that an earlier one freed."""
+        try:
+            engine.execute([root], [grad], keep_graph=True, create_graph=False, captures=ends, accumulate=False)
+        except GraphFreedError:
+            return True
+        return False
 
     def _has_hooks(self, roots: Sequence[Any]) -> bool:
         pending = [node for node, _ in roots]
@@ -651,7 +661,9 @@ class _Capturing:
                 recorder.stop("the function changes whether a tensor requires grad")
             if version_of(given.tensor) != given.version:
                 made.versions.append((place, version_of(given.tensor) - given.version))
-        returns_graph = any(o.requires_grad or (o.window and not o.window[-1]) for o in made.outputs)
+        returns_graph = any(
+            (o.requires_grad and not made.is_freed) or (o.window and not o.window[-1]) for o in made.outputs
+        )
         if returns_graph and any(made.inputs[place].requires_grad for place, _ in program.writes):
             recorder.stop("a tensor that requires grad is written to, and the result requires grad")
         changed = self.surroundings.changed()

@@ -72,7 +72,7 @@ class _Names:
         elif kind is slice:
             for part in (value.start, value.stop, value.step):
                 self.add(part, parts)
-        elif kind is float or kind is complex:
+        elif kind is float or kind is complex or kind.__module__ == "numpy":  # a NaN is not equal to itself
             parts.append(repr(value))
         else:
             parts.append(value if _is_hashable(value) else id(value))
