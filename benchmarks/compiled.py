@@ -1,11 +1,11 @@
 """Every workload compiled: pullback and PyTorch, eager and compiled, with the time to compile and the peak of memory.
 
-`python -m benchmarks.compiled [words of names] [--rounds N] [--threads N] [--torch-compile] [--write]`. Each framework is a
-process of its own; the ways take turns, so that a busy machine slows all of them. Ratios are of the least times, to PyTorch
-eager; the spread is the middle half of the ratios of neighbouring turns. On one thread all times are processor time, which
-other processes do not lengthen. `first` is how long it takes until the program is compiled, in seconds: the recorded calls,
-the plan and the compiler, nothing of it found on disk. `peak` is how much resident memory a call adds, in MiB. `--write`
-puts the table into docs/performance.md.
+`python -m benchmarks.compiled [words of names] [--rounds N] [--threads N] [--torch-compile] [--jax PYTHON] [--write]`, where
+PYTHON is an interpreter that has JAX. Each framework is a process of its own; the ways take turns, so that a busy machine
+slows all of them. Ratios are of the least times, to PyTorch eager; the spread is the middle half of the ratios of
+neighbouring turns. On one thread all times are processor time, which other processes do not lengthen. `first` is how long it
+takes until the program is compiled, in seconds: the recorded calls, the plan and the compiler, nothing of it found on disk.
+`peak` is how much resident memory a call adds, in MiB. `--write` puts the table into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from benchmarks import jax_workloads
 from benchmarks.machine import ForeignLoad, hardware, sentence
 from benchmarks.report import load_sentence
 from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS
 from pullback.backend.configuration import compiled_modules
 
-WAYS = (("torch", "eager"), ("torch", "compiled"), ("pullback", "eager"), ("pullback", "compiled"))
+WAYS = (
+    ("torch", "eager"), ("torch", "compiled"), ("jax", "compiled"), ("pullback", "eager"), ("pullback", "compiled"),
+)  # fmt: skip
 _TURN, _BLOCK = 0.1, 0.001
 """Seconds of one turn, and of the calls that are timed together, at least."""
 
@@ -71,17 +74,15 @@ class _Server:
 
     def __init__(self, framework: str, threads: int) -> None:
         self.torch: Any = importlib.import_module(framework)
-        self.torch.set_num_threads(threads)
+        if framework != "jax":
+            self.torch.set_num_threads(threads)
         self._clock = time.process_time if threads == 1 else time.perf_counter
         self._long_clock = _processor_time if threads == 1 else time.perf_counter
         self.runs: dict[tuple[str, str], Any] = {}
 
     def prepare(self, name: str, way: str) -> dict[str, float]:
         """Make a workload ready; how long its first calls take, and the peak of memory of one more."""
-        self.torch.manual_seed(0)
-        run: Any = WORKLOADS[name].make(self.torch)
-        if way == "compiled":
-            run = self.torch.compile(run)
+        run = self._made(name, way)
         begin = self._long_clock()
         for _ in range(4):
             run()
@@ -96,6 +97,13 @@ class _Server:
         run()
         self.runs[name, way] = run
         return {"first": first, "peak": max(_memory("VmHWM") - before, 0.0)}
+
+    def _made(self, name: str, way: str) -> Any:
+        if self.torch.__name__ == "jax":
+            return jax_workloads.make(name)
+        self.torch.manual_seed(0)
+        run: Any = WORKLOADS[name].make(self.torch)
+        return self.torch.compile(run) if way == "compiled" else run
 
     def turn(self, name: str, way: str) -> float:
         """The least time of a call in one turn."""
@@ -135,10 +143,12 @@ def serve(framework: str, threads: int) -> None:
 
 
 class _Client:
-    def __init__(self, framework: str, threads: int, cache: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.compiled", "--serve", framework, "--threads", str(threads)]
+    def __init__(self, framework: str, threads: int, cache: str, python: str) -> None:
+        command = [python, "-m", "benchmarks.compiled", "--serve", framework, "--threads", str(threads)]
         limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         folders = {"PULLBACK_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+        if threads == 1:
+            limits["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**os.environ, **limits, **folders},
@@ -157,11 +167,16 @@ class _Client:
         self._process.wait()
 
 
-def measure(name: str, ways: list[tuple[str, str]], rounds: int, threads: int) -> dict[tuple[str, str], Any]:
-    """The times of one workload, each way; ways that fail are left out."""
+def measure(
+    name: str, ways: list[tuple[str, str]], rounds: int, threads: int, jax: str = ""
+) -> dict[tuple[str, str], Any]:
+    """The times of one workload, each way; ways that fail are left out. `jax` is the interpreter that has it."""
     found: dict[tuple[str, str], Any] = {}
     with tempfile.TemporaryDirectory(prefix="pullback-benchmark-") as cache:
-        clients = {framework: _Client(framework, threads, cache) for framework in {framework for framework, _ in ways}}
+        clients = {
+            framework: _Client(framework, threads, cache, jax if framework == "jax" else sys.executable)
+            for framework in {framework for framework, _ in ways}
+        }
         for way in ways:
             ready = clients[way[0]].ask("prepare", name, way[1])
             if isinstance(ready, dict):
@@ -193,7 +208,7 @@ def _row(name: str, found: dict[tuple[str, str], Any], ways: list[tuple[str, str
 
 
 def _means(all_found: list[dict[tuple[str, str], Any]], ways: list[tuple[str, str]]) -> str:
-    """The geometric means of the ratios, over the workloads that every way could run."""
+    """The geometric means of the ratios, over the workloads that every way could run, and who is ahead."""
     whole = [found for found in all_found if all(way in found for way in ways)]
     told = []
     for way in ways[1:]:
@@ -202,9 +217,14 @@ def _means(all_found: list[dict[tuple[str, str], Any]], ways: list[tuple[str, st
     slower = sum(
         min(found["pullback", "compiled"]["times"]) > min(found["pullback", "eager"]["times"]) for found in whole
     )
-    return (
-        f"Geometric means of {len(whole)} workloads: {', '.join(told)}. Slower than pullback eager: {slower} of them."
-    )
+    behind = [found for found in whole if ("jax", "compiled") in found and _is_behind_jax(found)]
+    jax = f" Slower than jax.jit: {len(behind)}." if ("jax", "compiled") in ways else ""
+    means = f"Geometric means of {len(whole)} workloads: {', '.join(told)}."
+    return f"{means} Slower than pullback eager: {slower} of them.{jax}"
+
+
+def _is_behind_jax(found: dict[tuple[str, str], Any]) -> bool:
+    return min(found["pullback", "compiled"]["times"]) > min(found["jax", "compiled"]["times"])
 
 
 _PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
@@ -225,20 +245,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--torch-compile", action="store_true", help="PyTorch's compiler too, which takes its time")
+    parser.add_argument("--jax", default="", help="an interpreter that has JAX, whose jit is timed too")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--serve")
     given = parser.parse_args()
     if given.serve:
         serve(given.serve, given.threads)
         return
-    ways = [way for way in WAYS if given.torch_compile or way != ("torch", "compiled")]
+    wanted = {("torch", "compiled"): given.torch_compile, ("jax", "compiled"): bool(given.jax)}
+    ways = [way for way in WAYS if wanted.get(way, True)]
     columns = [f"{f} {w}" for f, w in ways[1:]] + [f"first s, {f}" for f, w in ways if w == "compiled"]
     lines = [f"| workload | torch eager us | {' | '.join(columns)} | peak MiB eager / compiled |"]
     lines.append("|---|" + "--:|" * (len(columns) + 2))
     print(*lines, sep="\n", flush=True)
     all_found, load = [], ForeignLoad()
     for workload in _chosen(given.words):
-        all_found.append(measure(workload.name, ways, given.rounds, given.threads))
+        all_found.append(measure(workload.name, ways, given.rounds, given.threads, given.jax))
         lines.append(_row(workload.name, all_found[-1], ways))
         print(lines[-1], flush=True)
     means = _means(all_found, ways)
