@@ -81,6 +81,7 @@ def test_page_of_a_function_in_pieces_has_lines_reasons_and_kernels() -> None:
     assert "the value of a tensor decides a branch" in text
     assert "if y.sum() &lt; 3:" in text
     assert "exp_of(" in text
+    assert "not measured" not in text
     assert "Recorded for" in text
     assert not _Tags(text).open
 

@@ -296,7 +296,7 @@ def test_break_that_another_path_meets_cuts_anew() -> None:
         z = y.exp()
         if reads:
             z = z * z.sum().item()
-        return z.sin()
+        return z.log1p()  # the sine of hundreds would make an error of 1e-5 out of a rounding
 
     compiled = pullback.compile(function)
     for call in range(2 * CALLS):

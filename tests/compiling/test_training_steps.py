@@ -240,3 +240,16 @@ def test_program_may_hold_a_number_that_is_not_equal_to_itself() -> None:
         return lambda: [pullback.linalg.inv(pullback.rand(2, 2) + 2 * pullback.eye(2))]
 
     assert compare(build).runs == CALLS - 2
+
+
+def test_grad_made_in_inference_mode_stays_one() -> None:
+    def step(x: Any) -> Any:
+        with pullback.inference_mode():
+            x.grad = pullback.ones(2)
+        return x * 2
+
+    compiled = pullback.compile(step)
+    for _ in range(CALLS):
+        x = pullback.ones(2, requires_grad=True)
+        compiled(x)
+        assert x.grad.is_inference()

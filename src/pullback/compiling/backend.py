@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from pullback.backend.array_module import as_array, is_array
 from pullback.backend.device import find_library
 from pullback.compiling.library import find_compiler
 from pullback.compiling.partition import split
@@ -103,7 +104,7 @@ class CallsRunner:
         for call, gone in steps:
             made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
             for value, array in zip(call.results, (made,) if call.is_single else made, strict=True):
-                arrays[value] = array
+                arrays[value] = array if is_array(array) else as_array(array)
             for value in gone:
                 if not isinstance(value, Number):
                     arrays.pop(value, None)

@@ -525,6 +525,8 @@ class _Capturing:
             block = self.recorder.block_of(now._array)
             if type(now) is not Tensor or now._requires_grad or (block is not None and block.place is not None):
                 self.recorder.stop("a .grad is set to a tensor that is more than a gradient")
+            if now.is_inference() is not is_inference_mode_enabled():
+                self.recorder.stop("a .grad was made in inference mode, which the call is not in")
             if id(now) not in self.indices:
                 self.indices[id(now)] = len(made.program.outputs)
                 made.program.outputs.append(self._own_value(now._array))

@@ -15,7 +15,7 @@ from pullback.compiling.compiled_function import CompiledFunction, Segments, tex
 from pullback.compiling.entries import Entry
 from pullback.compiling.explanation_page import page
 from pullback.compiling.function_text import CannotSplit
-from pullback.compiling.kernel_times import KernelList, kernel_lists, timed_kernel_lists
+from pullback.compiling.kernel_times import KernelList, timed_kernel_lists, timed_kernel_lists_of_piece
 from pullback.compiling.program import Program, Value
 from pullback.compiling.recorder import Stop
 from pullback.compiling.structure import flatten
@@ -144,7 +144,7 @@ def _piece_kernels(function: Any) -> list[KernelList]:
         for piece in ([] if segments is None else segments.pieces)
         for kind in piece.kinds.values()
         for entry in kind.entries[:1]
-        for listed in kernel_lists(entry, f"Lines {piece.lines[0]} to {piece.lines[1]}: ")
+        for listed in timed_kernel_lists_of_piece(entry, f"Lines {piece.lines[0]} to {piece.lines[1]}: ")
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.backend.traced_array import plain
@@ -10,7 +10,7 @@ from pullback.compiling.entries import Entry
 from pullback.compiling.memory import laid_out
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.plan import BuiltRunner, NotPlanned
-from pullback.compiling.program import Program
+from pullback.compiling.program import Number, Program, Value
 from pullback.compiling.random_streams import random_states, set_random_states
 
 _RUNS = 3
@@ -31,19 +31,38 @@ class KernelList(NamedTuple):
     kernels: list[Kernel]
 
 
-def kernel_lists(entry: Entry, lines: str = "") -> list[KernelList]:
-    """The kernels of an entry's forward and backward, without times."""
-    lists = [KernelList(lines + title, list_kernels(run, program)) for title, run, program in _programs(entry)]
-    return lists + _updates(entry, lines)
-
-
 def timed_kernel_lists(entry: Entry, leaves: Sequence[Any]) -> list[KernelList]:
     """The kernels of an entry's forward and backward, with times where it can be run on copies of the arguments."""
+
+    def inputs() -> list[Any]:
+        numbers = [evaluate(expression, leaves) for _, expression in entry.scalars]
+        return [*[_copy(plain(tensor._array)) for tensor in entry.tensors_of(leaves)], *numbers]
+
+    return _timed_or_listed(entry, "", inputs)
+
+
+def timed_kernel_lists_of_piece(entry: Entry, title: str) -> list[KernelList]:
+    """The same for a piece between breaks, whose arguments are not at hand: it is run on ones, and on zeros as indices."""
+
+    def inputs() -> list[Any]:
+        return [*[_made_up(value) for value in entry.values], *[_made_up(value) for value, _ in entry.scalars]]
+
+    return _timed_or_listed(entry, title, inputs)
+
+
+def _made_up(value: Value | Number) -> Any:
+    if isinstance(value, Number):
+        return value.kind(1)
+    return laid_out(value.dtype.kind in "fc", value.shape, value.strides, value.dtype, value.place)
+
+
+def _timed_or_listed(entry: Entry, title: str, inputs: Callable[[], list[Any]]) -> list[KernelList]:
     state = random_states()
     try:
-        return _timed(entry, leaves)
+        return _timed(entry, title, inputs)
     except Exception:  # a `.grad` that the call took away, say: what is told is less, and not an error
-        return kernel_lists(entry)
+        lists = [KernelList(title + name, list_kernels(run, program)) for name, run, program in _programs(entry)]
+        return lists + _updates(entry, title)
     finally:
         set_random_states(state)
 
@@ -67,27 +86,21 @@ def _programs(entry: Entry) -> list[tuple[str, Any, Program]]:
     return found
 
 
-def _timed(entry: Entry, leaves: Sequence[Any]) -> list[KernelList]:
-    tensors = entry.tensors_of(leaves)
-    numbers = [evaluate(expression, leaves) for _, expression in entry.scalars]
-
-    def inputs() -> list[Any]:
-        return [*[_copy(plain(tensor._array)) for tensor in tensors], *numbers]
-
-    lists = [_measured("Forward", entry.run_forward, entry.forward_program, [inputs() for _ in range(_RUNS)])]
+def _timed(entry: Entry, title: str, inputs: Callable[[], list[Any]]) -> list[KernelList]:
+    lists = [_measured(f"{title}Forward", entry.run_forward, entry.forward_program, [inputs() for _ in range(_RUNS)])]
     if entry.backward_program is not None:
         kept = entry.run_forward(inputs())[entry.shown :]
         backward = entry.backward_of([True] * len(entry.gradient_values))
         given = [kept[place] for place in backward.kept]
         given += [laid_out(1, value.shape, value.strides, value.dtype, value.place) for _, value in backward.gradients]
-        lists.append(_measured("Backward", backward.run, entry.backward_program, [given] * _RUNS))
-    return lists + _updates(entry)
+        lists.append(_measured(f"{title}Backward", backward.run, entry.backward_program, [given] * _RUNS))
+    return lists + _updates(entry, title)
 
 
-def _updates(entry: Entry, lines: str = "") -> list[KernelList]:
+def _updates(entry: Entry, title: str) -> list[KernelList]:
     """The steps of optimizers that run after a program. They are not measured: they would count in the optimizer."""
     found = [Kernel(f"optimizer.update of {len(update.rows)} parameters", "", None) for update in entry.updates]
-    return [KernelList(f"{lines}Optimizer", found)] if found else []
+    return [KernelList(f"{title}Optimizer", found)] if found else []
 
 
 def _measured(title: str, runner: Any, program: Program, inputs: Sequence[list[Any]]) -> KernelList:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.array_module import as_array, is_array
 from pullback.compiling.collecting import not_collecting
 from pullback.compiling.fusion import Fusion, Group, live_steps
 from pullback.compiling.library import CompilerFailed, library
@@ -320,7 +321,7 @@ class PlannedRunner:
                 return
             made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
             for slot, array in zip(targets, (made,) if call.is_single else made, strict=True):
-                held[slot] = array
+                held[slot] = array if is_array(array) else as_array(array)
             for slot in gone:
                 held[slot] = None
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pullback.backend.array_module import as_array, is_array
+
 
 @dataclass(eq=False, slots=True)
 class Value:
@@ -108,7 +110,7 @@ def replay(program: Program) -> Runner:
             options = fill(call.options, arrays)
             made = call.function(*given, **options)
             for value, array in zip(call.results, (made,) if call.is_single else made, strict=True):
-                arrays[value] = array
+                arrays[value] = array if is_array(array) else as_array(array)  # NumPy gives numbers for no dimensions
         written = [(inputs[place], arrays[value]) for place, value in program.writes]
         outputs = [None if value is None else arrays[value] for value in program.outputs]
         for target, source in written:
