@@ -2,9 +2,10 @@
 
 # Note [Which compiler]
 Loops are compiled by the C compiler that is there: gcc, cc or clang, or what CC names. Without one, programs run as lists of
-kernel calls whose memory is let go as soon as nobody reads it. A wheel that brings a compiler (ziglang: 80 MB packed, 300 MB
-unpacked) is not a dependency of pullback: whoever installs it can say `CC="python-zig cc"`; machines without a compiler
-keep all of eager's speed, since kernels are compiled already.
+kernel calls whose memory is let go as soon as nobody reads it. A wheel that brings a compiler is not a dependency: ziglang's
+takes 411 MB, and ten times as long as gcc for the same loops (4.9 and 0.45 s of processor time for 29 loops). Whoever wants
+it lets CC name a script that calls `python-zig cc`; machines without a compiler keep all of eager's speed, since kernels are
+compiled already.
 """
 
 from __future__ import annotations
