@@ -9,6 +9,7 @@ a whole row, a number, has an element for each row that is handled. All is inlin
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from pullback.expressions.c_printer import print_c
@@ -47,7 +48,7 @@ def print_c_rows(program: RowProgram, operands: list[str], numbers: list[str], *
 
 
 def _improved(program: RowProgram) -> RowProgram:
-    """Multiply by the reciprocal of what a whole row, or the whole call, is divided by."""
+    """Multiply by the reciprocal of what a whole row, or the whole call, is divided by; choose cheaper functions."""
     of_rows = program.names_of_rows()
     steps: list[RowStep] = []
     inverses: dict[str, str] = {}
@@ -58,6 +59,8 @@ def _improved(program: RowProgram) -> RowProgram:
             value = replace(value, arguments=parts)
         elif isinstance(value, Select):
             value = Select(parts[0], parts[1], parts[2], value.kind)
+        if isinstance(value, Operation) and value.name == "maximum" and _is_constant(value.arguments[1]):
+            return replace(value, name="at_least")
         if not (isinstance(value, Operation) and value.name == "/" and value.kind == "real"):
             return value
         dividend, divisor = value.arguments
@@ -79,6 +82,13 @@ def _improved(program: RowProgram) -> RowProgram:
     return replace(program, steps=tuple(steps), result=result)
 
 
+def _is_constant(value: Expr) -> bool:
+    """Whether a value is a number other than zero, whose sign would be a question, and NaN."""
+    if not (isinstance(value, Operation) and value.name == "real" and isinstance(value.arguments[0], Number)):
+        return False
+    return value.arguments[0].value != 0 and not math.isnan(value.arguments[0].value)
+
+
 class _Text:
     def __init__(self, program: RowProgram, operands: list[str], numbers: list[str], flat: bool) -> None:
         self.program, self.numbers, self.flat = program, numbers, flat
@@ -95,8 +105,9 @@ class _Text:
             [s for s in program.steps if isinstance(s, Reduce) and self.levels[s.name] == level + 1]
             for level in range(last)
         ]
-        if not self.passes and any(map(self.program.has_elements, program.requires)):
-            self.passes = [[]]
+        self.looks_first = any(map(program.has_elements, program.requires))
+        if self.looks_first:  # a pass of its own: with the others' it takes too many registers
+            self.passes.insert(0, [])
         self.joined = flat and any(self.passes)
         self.kept = self._kept()
 
@@ -134,7 +145,8 @@ class _Text:
         for place, reduces in enumerate(self.passes):
             text, call, stores = self._pass(place, reduces, [], stored)
             texts.append(text)
-            calls.append(self._reducing(call, reduces) + self._between(place + 1, reduces))
+            done = place + 1 - self.looks_first
+            calls.append(self._reducing(call, reduces) + (self._between(done, reduces) if done else []))
             stored = stored or stores
         if self.in_elements:
             text, call, _ = self._pass(len(self.passes), [], self.in_elements, stored)
@@ -197,9 +209,7 @@ class _Text:
         """The function of a pass, the call of it at `+ i`, and whether it keeps what a later pass reads."""
         kept = self.kept if stored else None
         values = [*[reduce.value for reduce in reduces], *results]
-        required = [
-            mask for mask in self.program.requires if self._pass_of(mask) == place and self.program.has_elements(mask)
-        ]
+        required = [mask for mask in self.program.requires if not place and self.program.has_elements(mask)]
         maps = self.below([*values, *required], kept)
         stores = not results and self.kept in maps and not stored
         read = loads(*values, *required, *[self.steps[name].value for name in maps if name != kept])
@@ -235,9 +245,6 @@ class _Text:
         given += ["out_at + AT"] if writes else []
         given += [f"{n}_of" for n in rows] + numbers + [f"{n}_lanes" for n, _ in accumulated]
         return text, f"TYPED({NAME}_pass_{place})({', '.join(given)}, WIDTH, ACROSS, TAKEN);", bool(stores)
-
-    def _pass_of(self, value: Expr) -> int:
-        return min(self.level(value), max(len(self.passes) - 1, 0))
 
     def _type(self, name: str) -> str:
         return "double" if self.is_wide(name) else "REAL"
@@ -302,7 +309,7 @@ class _Text:
         lines += self._either(rows, [*columns, *(in_blocks if rounds else [])])
         if lanes[-1][0] == "unfit":
             lines += ["for (ptrdiff_t j = 0; j < numbers; j++)", "    loop->unfit |= unfit_of[j] != 0;"]
-        if self.joined:
+        if self.joined and reduces:
             lines += [f"loop->partials[{len(reduces)} * row + {i}] = {r.name}_of[0];" for i, r in enumerate(reduces)]
         return lines
 
@@ -364,7 +371,7 @@ class _Text:
 
     def _finish(self) -> str:
         """The result of a whole array, from the totals of its parts."""
-        reduces = self.passes[0]
+        reduces = self.passes[-1]
         lines = [
             f"static void TYPED({NAME}_finish)(RowLoop *loop, const double *totals)",
             "{",

@@ -58,6 +58,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("ceil", "ceil_of", "np.ceil", "ceil", exact=True),
         Function("trunc", "trunc_of", "np.trunc", "trunc", exact=True),
         Function("rint", "rint_of", "np.rint", "rint", exact=True),
+        Function("at_least", "TYPED(at_least)", "np.maximum", "maximum_of", exact=True),
         Function("maximum", "maximum_of", "np.maximum", "maximum_of", exact=True),
         Function("minimum", "minimum_of", "np.minimum", "minimum_of", exact=True),
         Function("fmax", "fmax_of", "np.fmax", "fmax", exact=True),

@@ -8,7 +8,6 @@
 #define LANES 32
 #define TYPED(name) name##_float
 #define EXPONENTIAL fast_exp_of_negativef
-#define SMALLEST_STEP 1.1920928955078125e-7
 #include "lanes.h"
 #include LOOPS
 #undef REAL
@@ -16,14 +15,12 @@
 #undef LANES
 #undef TYPED
 #undef EXPONENTIAL
-#undef SMALLEST_STEP
 
 #define REAL double
 #define REAL_IS_FLOAT 0
 #define LANES 16
 #define TYPED(name) name##_double
 #define EXPONENTIAL fast_exp_of_negative
-#define SMALLEST_STEP 2.220446049250313e-16
 #include "lanes.h"
 #include LOOPS
 #undef REAL
@@ -31,4 +28,3 @@
 #undef LANES
 #undef TYPED
 #undef EXPONENTIAL
-#undef SMALLEST_STEP

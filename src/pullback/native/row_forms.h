@@ -48,6 +48,9 @@ OF_LANES(wide_sum_of_lanes, double, ADDED)
 #undef MULTIPLIED
 #undef LARGER
 
+/* The maximum with a number that is not NaN: one instruction, where NaN stays. */
+INLINE REAL TYPED(at_least)(REAL value, REAL bound) { return value < bound ? bound : value; }
+
 /* Of numbers up to zero, and infinity. */
 #define EXPONENTIAL_OR_INFINITY(x) ((x) > 40 ? (REAL)INFINITY : EXPONENTIAL(x))
 

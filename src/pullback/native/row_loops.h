@@ -736,7 +736,7 @@ INLINE void TYPED(binary_cross_entropy_0_pass_1)(const REAL *restrict input_at, 
     EACH_LANE(
         const REAL input = input_at[j];
         const REAL target = target_at[j];
-        const REAL values = (((target - (REAL)1) * maximum_of(log1p_of((-input)), (REAL)(-100))) - (target * maximum_of(log_of(input), (REAL)(-100))));
+        const REAL values = (((target - (REAL)1) * TYPED(at_least)(log1p_of((-input)), (REAL)(-100))) - (target * TYPED(at_least)(log_of(input), (REAL)(-100))));
         out_at[j] = values;)
 }
 
@@ -773,16 +773,24 @@ INLINE void TYPED(binary_cross_entropy_0_run)(RowLoop *loop, ptrdiff_t start, pt
 
 ROW_LOOP_WHOLE(binary_cross_entropy_0, 1)
 
-INLINE void TYPED(binary_cross_entropy_1_pass_0)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *sum_lanes, REAL *unfit_lanes, ptrdiff_t width, int across, int partly, REAL taken)
+INLINE void TYPED(binary_cross_entropy_1_pass_0)(const REAL *restrict input_at, REAL *unfit_lanes, ptrdiff_t width, int across, int partly, REAL taken)
+{
+    (void)partly, (void)taken;
+    (void)across;
+    EACH_LANE(
+        const REAL input = input_at[j];
+        unfit_lanes[j] += (input >= (REAL)0) ? 0 : 1;
+        unfit_lanes[j] += (input <= (REAL)1) ? 0 : 1;)
+}
+
+INLINE void TYPED(binary_cross_entropy_1_pass_1)(const REAL *restrict input_at, const REAL *restrict target_at, REAL *sum_lanes, ptrdiff_t width, int across, int partly, REAL taken)
 {
     (void)across;
     EACH_LANE(
         const REAL input = input_at[j];
         const REAL target = target_at[j];
-        const REAL values = (((target - (REAL)1) * maximum_of(log1p_of((-input)), (REAL)(-100))) - (target * maximum_of(log_of(input), (REAL)(-100))));
-        sum_lanes[j] += (!partly || j >= taken ? values : 0);
-        unfit_lanes[j] += (input >= (REAL)0) ? 0 : 1;
-        unfit_lanes[j] += (input <= (REAL)1) ? 0 : 1;)
+        const REAL values = (((target - (REAL)1) * TYPED(at_least)(log1p_of((-input)), (REAL)(-100))) - (target * TYPED(at_least)(log_of(input), (REAL)(-100))));
+        sum_lanes[j] += (!partly || j >= taken ? values : 0);)
 }
 
 INLINE void TYPED(binary_cross_entropy_1_run)(RowLoop *loop, ptrdiff_t start, ptrdiff_t row, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width, int across)
@@ -791,30 +799,42 @@ INLINE void TYPED(binary_cross_entropy_1_run)(RowLoop *loop, ptrdiff_t start, pt
     (void)numbers, (void)row, (void)stride, (void)width;
     const REAL *restrict input_at = (const REAL *)loop->operands[0] + start;
     const REAL *restrict target_at = (const REAL *)loop->operands[1] + start;
-    REAL sum_of[LANES];
     REAL unfit_of[LANES];
     {
         const ptrdiff_t whole = count - count % width;
-        double sum_total = 0;
         double unfit_total = 0;
         for (ptrdiff_t from = 0; from < whole; from += 64 * width) {
             const ptrdiff_t to = from + 64 * width < whole ? from + 64 * width : whole;
-            REAL sum_lanes[LANES];
             REAL unfit_lanes[LANES];
             for (ptrdiff_t j = 0; j < width; j++)
-                sum_lanes[j] = 0, unfit_lanes[j] = 0;
+                unfit_lanes[j] = 0;
             for (ptrdiff_t i = from; i < to; i += width)
-                TYPED(binary_cross_entropy_1_pass_0)(input_at + i, target_at + i, sum_lanes, unfit_lanes, width, 0, 0, 0);
+                TYPED(binary_cross_entropy_1_pass_0)(input_at + i, unfit_lanes, width, 0, 0, 0);
             if (to == whole && whole < count) /* the last ones, without those that have been taken */
-                TYPED(binary_cross_entropy_1_pass_0)(input_at + count - width, target_at + count - width, sum_lanes, unfit_lanes, width, 0, 1, (REAL)(width - (count - whole)));
-            sum_total += TYPED(sum_of_lanes)(sum_lanes, width);
+                TYPED(binary_cross_entropy_1_pass_0)(input_at + count - width, unfit_lanes, width, 0, 1, (REAL)(width - (count - whole)));
             unfit_total += TYPED(sum_of_lanes)(unfit_lanes, width);
         }
-        sum_of[0] = (REAL)sum_total;
         unfit_of[0] = (REAL)unfit_total;
     }
     for (ptrdiff_t j = 0; j < numbers; j++)
         loop->unfit |= unfit_of[j] != 0;
+    REAL sum_of[LANES];
+    {
+        const ptrdiff_t whole = count - count % width;
+        double sum_total = 0;
+        for (ptrdiff_t from = 0; from < whole; from += 64 * width) {
+            const ptrdiff_t to = from + 64 * width < whole ? from + 64 * width : whole;
+            REAL sum_lanes[LANES];
+            for (ptrdiff_t j = 0; j < width; j++)
+                sum_lanes[j] = 0;
+            for (ptrdiff_t i = from; i < to; i += width)
+                TYPED(binary_cross_entropy_1_pass_1)(input_at + i, target_at + i, sum_lanes, width, 0, 0, 0);
+            if (to == whole && whole < count) /* the last ones, without those that have been taken */
+                TYPED(binary_cross_entropy_1_pass_1)(input_at + count - width, target_at + count - width, sum_lanes, width, 0, 1, (REAL)(width - (count - whole)));
+            sum_total += TYPED(sum_of_lanes)(sum_lanes, width);
+        }
+        sum_of[0] = (REAL)sum_total;
+    }
     loop->partials[1 * row + 0] = sum_of[0];
 }
 
@@ -1062,7 +1082,7 @@ INLINE void TYPED(binary_cross_entropy_grad_0_pass_0)(const REAL *restrict grad_
         const REAL grad = grad_at[j];
         const REAL input = input_at[j];
         const REAL target = target_at[j];
-        const REAL divisor = maximum_of((input * ((REAL)1 - input)), (REAL)1e-12);
+        const REAL divisor = TYPED(at_least)((input * ((REAL)1 - input)), (REAL)1e-12);
         const REAL slope = ((grad * (input - target)) / divisor);
         out_at[j] = slope;)
 }
@@ -1089,7 +1109,7 @@ INLINE void TYPED(binary_cross_entropy_grad_1_pass_0)(const REAL *restrict input
         const REAL input = input_at[j];
         const REAL target = target_at[j];
         const REAL grad = grad_of[across ? j : 0];
-        const REAL divisor = maximum_of((input * ((REAL)1 - input)), (REAL)1e-12);
+        const REAL divisor = TYPED(at_least)((input * ((REAL)1 - input)), (REAL)1e-12);
         const REAL slope = (((grad / (REAL)row_size) * (input - target)) / divisor);
         out_at[j] = slope;)
 }
@@ -1117,7 +1137,7 @@ INLINE void TYPED(binary_cross_entropy_grad_2_pass_0)(const REAL *restrict input
         const REAL input = input_at[j];
         const REAL target = target_at[j];
         const REAL grad = grad_of[across ? j : 0];
-        const REAL divisor = maximum_of((input * ((REAL)1 - input)), (REAL)1e-12);
+        const REAL divisor = TYPED(at_least)((input * ((REAL)1 - input)), (REAL)1e-12);
         const REAL slope = ((grad * (input - target)) / divisor);
         out_at[j] = slope;)
 }
