@@ -22,6 +22,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int)
     parser.add_argument("--kill-on-bad-exit")
+    parser.add_argument("--disable-status", action="store_true")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     step = {

@@ -174,7 +174,7 @@ def test_other_launchers_are_recognised() -> None:
 
 def test_hosts_are_passed_on() -> None:
     command = Launch(["train.py"], 4, hosts="a,b").arguments("srun")
-    assert command[:6] == ["srun", "-n", "4", "--kill-on-bad-exit=1", "--nodelist", "a,b"]
+    assert command[:7] == ["srun", "-n", "4", "--kill-on-bad-exit=1", "--disable-status", "--nodelist", "a,b"]
     assert command[-1] == "train.py"
 
 
@@ -230,6 +230,8 @@ srun: launch/slurm: _step_signal: Terminating StepId=16.0
 {label}slurmstepd-vm: error: *** STEP 16.0 ON vm CANCELLED AT 2026-01-01T00:00:00 ***
 srun: error: vm: tasks 0,2: Terminated
 srun: Force Terminated StepId=16.0
+srun: sending Ctrl-C to StepId=16.0
+srun: forcing job termination
 srun alone"""
 """What srun of Slurm 22.05 wrote when one of three tasks ended so, under --kill-on-bad-exit; its status was 143."""
 

@@ -32,7 +32,8 @@ __all__ = ["Launch", "is_open_mpi", "launch", "main"]
 
 BANNER = re.compile(
     rb"\n?=+\n=   BAD TERMINATION.*?debugging suggestions\n|^-{74}\n(?:prterun|mpirun|mpiexec) .*?\n-{74}\n|"
-    rb"^(Abort\(\d+\) on node|\[proxy:|\[mpiexec@|srun: error|srun: Job step|srun: launch/|srun: Force Terminated|"
+    rb"^(Abort\(\d+\) on node|\[proxy:|\[mpiexec@|srun: (?:error|Job step|launch/|Force Terminated|sending Ctrl-C|"
+    rb"forcing job termination)|"
     rb"(?:\d+: )?slurmstepd[^ :]*: error: \*\*\* )[^\n]*\n",
     re.DOTALL | re.MULTILINE,
 )
@@ -82,7 +83,8 @@ class Launch:
         """The command line for `mpiexec` or `srun`."""
         worker = [sys.executable, "-m", "pullback.distributed.worker", *self.command]
         if Path(launcher).name == "srun":
-            options = ["-n", str(self.ranks), "--kill-on-bad-exit=1"]
+            # An interrupt goes to the ranks at once; otherwise srun asks for a second one.
+            options = ["-n", str(self.ranks), "--kill-on-bad-exit=1", "--disable-status"]
             options += ["--nodelist", self.hosts] if self.hosts else []
             options += ["--label"] if self.label else []
             return [launcher, *options, *worker]

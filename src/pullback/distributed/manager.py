@@ -8,6 +8,7 @@ because MPI holds Python's lock while it starts. It ends when the last rank has 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -140,6 +141,7 @@ def main(host: str, port: str, size: str) -> None:
     except OSError as error:
         print(f"error {error}", flush=True)
         return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the ranks, which say where they were interrupted
     print(f"port {manager.port}", flush=True)
     threading.Thread(target=_end_with_parent, args=(manager,), daemon=True).start()
     manager.run()
