@@ -58,14 +58,15 @@ optimizers and distributions call, as in PyTorch, where they are Python too; whi
 recorded (`pad_sequence`, `diff`, circular padding). Here they are operations without a write, which take a third of the time
 to record and work under `vmap`. `unpad_sequence` leaves its argument as it is; PyTorch transposes it in place.
 
-**Graphs of gradients.** What `create_graph=True` records has PyTorch's values; its nodes are those of our rules,
-which are one text for arrays and for tensors. Of 3,413 recorded gradients about 1,430 have PyTorch's nodes
-throughout, those of most elementwise functions, sums, means, products of two matrices, softmax, indexing by `gather`
-and joining among them. Others take fewer steps (a linear layer and batched products do not transpose and view twice:
-PyTorch's chain made a gradient penalty 1.27 times as slow; `norm`, `std`, `cumsum`, `sort` and `topk` have one step
-where PyTorch fills or scatters) or more (gradients of convolutions, norms, `mse_loss` and some other losses are
-expressions, not operations of their own), or multiply by a tensor of one number where PyTorch multiplies by the
-number (`x ** 2`, `lerp`). `python -m tests.conformance.graphs --second` compares them.
+**Graphs of gradients.** What `create_graph=True` records has PyTorch's nodes for more than 200 common expressions, losses
+and layers (`tests/parity/test_gradient_graphs.py`), and for about 2,700 of 3,413 samples of all operations
+(`python -m tests.conformance.graphs --second`). Others are kept: derivatives of factorizations and of what uses them (`svd`,
+`qr`, `lu`, `eigh`, `det`, `pinv`, `solve` of a vector) have terms of their own; gradients that PyTorch writes slice by slice
+into new memory (`CopySlices` in `fft.rfft`, in `cumprod` with zeros, in `as_strided`) are expressions; `group_norm` and
+`logcumsumexp` have other formulas, the latter since PyTorch's loses all digits; where PyTorch's second derivative is not
+implemented (fused attention, `multi_margin_loss`, `hardsigmoid`, weights of `embedding_bag`), here it is. Where one tensor
+is both factors of a fused product, the two gradients are added in the other order. After the graph was freed, a fused
+layer's gradient shows the nodes of our rule.
 """
 
 _LEFT_OUT_BY_FUZZ = """

@@ -30,6 +30,7 @@ FACTS: dict[str, str] = {
     "fresh": "its array is surely a new one that nobody else holds: Note [Owned gradients]",
     "functional": "`nn.functional` has it too, or has it and what it is 'also in place'",
     "gives": "its results are a 'comparison' of two operands, another 'truth' value, or 'positions'",
+    "gradient_nodes": "the nodes that stand for its gradients where they are recorded: Note [Gradient nodes]",
     "in_place_overload": "what ATen calls its in-place form, where that is not its name with an underscore",
     "lenient": "it hands its tensors to one that refuses them under other names",
     "loops": "False: a compiled program does not compute it element by element, though its family is of such",

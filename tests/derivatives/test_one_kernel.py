@@ -33,6 +33,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "asin": (pullback.asin, NEAR_ONE),
     "acos": (pullback.acos, NEAR_ONE),
     "atanh": (pullback.atanh, NEAR_ONE),
+    "sinc": (pullback.sinc, pullback.cat([WIDE, 2.0 ** -pullback.arange(1.0, 40)])),
+    "erfcx": (pullback.special.erfcx, pullback.cat([WIDE[WIDE > -9], pullback.tensor([1e3, 1e4])])),
+    "log_ndtr": (pullback.special.log_ndtr, WIDE),
+    "erf": (pullback.erf, WIDE),
+    "tan": (pullback.tan, WIDE),
     "acosh": (pullback.acosh, 1 + 2.0 ** -pullback.arange(1.0, 22)),
 }
 

@@ -19,6 +19,15 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], str]] = 
     "mm": (lambda x, y: x @ y, ((2, 3), (3, 4)), "Mm T"),
     "mv": (lambda x, y: y.mv(x), ((3,), (2, 3)), "Mv T"),
     "var": (lambda x: x.var(), ((3, 4),), "Mul Mul1 Sub Mean"),
+    "linear": (lambda x, w, b: pullback.nn.functional.linear(x, w, b), ((2, 3), (4, 3), (4,)), "Mm T T"),
+    "linear of a batch": (lambda x, w: pullback.nn.functional.linear(x, w), ((2, 2, 3), (4, 3)), "View Mm View T T"),
+    "mse_loss": (lambda x, y: pullback.nn.functional.mse_loss(x, y), ((3,), (3,)), "MseLossBackward"),
+    "layer_norm": (lambda x: pullback.nn.functional.layer_norm(x, (3,)), ((2, 3),), "NativeLayerNormBackward"),
+    "conv1d": (lambda x, w: pullback.nn.functional.conv1d(x, w), ((1, 1, 5), (1, 1, 3)), "ConvolutionBackward"),
+    "norm": (lambda x: x.norm(), ((3, 4),), "Mul MaskedFill Div LinalgVectorNorm"),
+    "cumsum": (lambda x: x.cumsum(0), ((3,),), "Flip Cumsum Flip"),
+    "max": (lambda x: x.max(0).values, ((3, 4),), "Scatter Unsqueeze"),
+    "square": (lambda x: x**2, ((3,),), "Mul Mul1 Pow"),
     "a number of the user's": (lambda x: x * 2, ((3,),), "Mul"),
     "a number that is divided": (lambda x: 2 / x, ((3,),), "Mul Neg Mul Mul Reciprocal Reciprocal"),
 }
@@ -29,7 +38,7 @@ def names(node: Any) -> list[str]:
     seen: list[Any] = [node]
     for one in seen:
         seen += [to for to, _ in one.next_functions if to is not None and to not in seen]
-    shown = [one.name().replace("Backward0", "").replace("Backward", "") for one in seen]
+    shown = [one.name().replace("Backward0", "").replace("Backward1", "1") for one in seen]
     return [name for name in shown if "AccumulateGrad" not in name]
 
 

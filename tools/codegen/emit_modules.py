@@ -81,7 +81,10 @@ def __getattr__(name: str) -> Any:
     module = MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'pullback.generated' has no attribute '{{name}}'")
-    value = getattr(import_module(module), name)
+    if module.startswith("pullback.formulas."):
+        value = getattr(import_module("pullback.recording.tensor_formulas").load_formulas(FORMULAS[name]), name)
+    else:
+        value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 '''

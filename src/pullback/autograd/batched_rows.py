@@ -29,6 +29,7 @@ from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
 from pullback.progress import track
+from pullback.recording.gradient_node import GradientNode
 from pullback.tensor.tensor import Tensor
 
 LEAST_ROWS = 6
@@ -115,6 +116,8 @@ def _runs_unseen(node: Node) -> bool:
         return extra is None or not (extra.hooks or extra.post_accumulate_hooks)
     if isinstance(node, (CopySlices, RenamedNode)):
         return _runs_unseen(node.inner)
+    if isinstance(node, GradientNode):
+        return True
     if node.needs_tensors or not type(node).__module__.startswith("pullback.generated."):
         return isinstance(node, AsStridedBackward0)
     _SAVED[type(node)] = tuple([f"saved_{name}" for name in node.saved_names if hasattr(node, f"saved_{name}")])

@@ -47,7 +47,7 @@ def logsigmoid(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, backward="silu_backward(grad, input)", functional=True)
 def silu(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.silu_slope(input)))
+    return wrt(input=F.silu_grad(grad, F.conj(input)))
 
 
 @elementwise(in_place=True, backward="mish_backward(grad, input)", functional=True)
@@ -126,6 +126,7 @@ def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
     aten="_prelu_kernel(input, weight)",
     backward="_prelu_kernel_backward(grad, input, weight)",
     autocast="lower",
+    gradient_nodes="(grad, input, weight)",
 )
 def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     return wrt(
@@ -134,7 +135,7 @@ def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, public="rrelu", loops=False)
+@elementwise(in_place=True, public="rrelu", loops=False, gradient_nodes="(grad, input)")
 def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
     return wrt(input=F.depending_on(grad * noise, input))
 
@@ -144,7 +145,9 @@ def threshold(grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
     return wrt(input=F.threshold_backward(grad, input, threshold))
 
 
-@general(out=False, backward="glu_backward(grad, input, dim)", functional=True, loops=False)
+@general(
+    out=False, backward="glu_backward(grad, input, dim)", functional=True, loops=False, gradient_nodes="(grad, input)"
+)
 def glu(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.glu_grad(grad, input, dim))
 

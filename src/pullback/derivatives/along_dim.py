@@ -10,24 +10,9 @@ def take_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullba
     return wrt(input=F.add_along(grad, indices, input.shape, dim))
 
 
-@linear(out=False, fresh=True)
-def put_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
-    return wrt(input=F.take_along(grad, indices, dim))
-
-
-@linear(out=False, fresh=True)
-def add_along(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Pullback:
-    return wrt(input=F.take_along(grad, indices, dim))
-
-
 @linear(out=False)
 def take_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
-
-
-@linear(out=False, fresh=True)
-def put_reduced(grad: Tensor, input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Pullback:
-    return wrt(input=F.take_reduced(grad, indices, dim, keepdim))
 
 
 @general(out=False)

@@ -148,8 +148,8 @@ def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
 def addcmul(grad: Tensor, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar) -> Pullback:
     return wrt(
         input=grad,
-        tensor1=grad * F.conj(tensor2 if value == 1 else tensor2 * value),
-        tensor2=grad * F.conj(tensor1 if value == 1 else tensor1 * value),
+        tensor1=grad * F.conj(tensor2 * value),
+        tensor2=grad * F.conj(tensor1 * value),
     )
 
 

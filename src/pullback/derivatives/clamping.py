@@ -34,7 +34,7 @@ def minimum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(found="torch and method")
 def fmax(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
-        input=F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad),
+        input=F.drop_where(F.logical_not(F.logical_or(input >= other, F.isnan(other))), grad),
         other=F.drop_where(F.logical_or(input >= other, F.isnan(other)), grad),
     )
 
@@ -42,7 +42,7 @@ def fmax(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(found="torch and method")
 def fmin(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
-        input=F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad),
+        input=F.drop_where(F.logical_not(F.logical_or(input <= other, F.isnan(other))), grad),
         other=F.drop_where(F.logical_or(input <= other, F.isnan(other)), grad),
     )
 
@@ -90,4 +90,4 @@ def clamp_max_tensor(grad: Tensor, input: Tensor, max: Tensor) -> Pullback:
     found_in_place="torch and method",
 )
 def nan_to_num(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.keep_where(F.isfinite(input), grad))
+    return wrt(input=grad * F.isfinite(input))

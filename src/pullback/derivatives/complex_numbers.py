@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, elementwise, linear, tangent, wrt
+from pullback.rules import F, Pullback, Tensor, elementwise, tangent, wrt
 
 
 @elementwise(promote="float", found="torch and method")
@@ -23,8 +23,8 @@ def conj_physical_tangent(input_tangent: Tensor) -> Tensor:
 @elementwise(autocast="float32", out_dtype="for_object")
 def polar(grad: Tensor, abs: Tensor, angle: Tensor, *, result: Tensor) -> Pullback:
     return wrt(
-        abs=F.real_part(F.conj(grad) * F.sgn_of_angle(angle)),
-        angle=F.real_part(F.conj(grad) * result * 1j),
+        abs=F.real_part(F.conj(grad) * F.sgn(result)),
+        angle=F.real_part(F.conj(grad) * (result * 1j)),
     )
 
 
@@ -41,13 +41,3 @@ def complex(grad: Tensor, real: Tensor, imag: Tensor) -> Pullback:
 @tangent
 def complex_tangent(real_tangent: Tensor, imag_tangent: Tensor) -> Tensor:
     return F.complex(real_tangent, imag_tangent)
-
-
-@linear(structure="elementwise")
-def real_part(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.to_dtype(grad, input.dtype))
-
-
-@linear(structure="elementwise")
-def imaginary_part(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.to_dtype(grad * 1j, input.dtype))

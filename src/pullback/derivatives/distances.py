@@ -15,6 +15,7 @@ ON_FIRST_USE = True  # see Note [Families on first use]
     aten="_cdist_forward(x1, x2, p, None)",
     backward="wrt(x1=_cdist_backward(contiguous(grad), x1, x2, p, result), x2=_cdist_backward("
     "contiguous(transpose(grad, -2, -1)), x2, x1, p, contiguous(transpose(result, -2, -1))))",
+    gradient_nodes="x1: (grad, x1, x2, result)",
 )
 def cdist_forward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, *, result: Tensor) -> Pullback:
     return wrt(
@@ -31,7 +32,7 @@ def euclidean_dist(grad: Tensor, x1: Tensor, x2: Tensor, *, result: Tensor) -> P
     )
 
 
-@general(node="PdistBackward0", out=False)
+@general(node="PdistBackward0", out=False, gradient_nodes="(grad, input, result)")
 def pdist_forward(grad: Tensor, input: Tensor, p: float, *, result: Tensor) -> Pullback:
     return wrt(input=F.pdist_back(grad, input, p, result))
 

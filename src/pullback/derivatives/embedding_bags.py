@@ -9,7 +9,8 @@ ON_FIRST_USE = True  # see Note [Families on first use]
 
 @general(
     node="EmbeddingBagBackward0", outputs=("result", "owner", "factors", "sizes", "chosen"),
-    differentiable=(True, False, False, False, False), out=False,profiled="_embedding_bag"
+    differentiable=(True, False, False, False, False), out=False, profiled="_embedding_bag",
+    gradient_nodes="weight: (grad, per_sample_weights)",
 )  # fmt: skip
 def embedding_bag_forward(
     grad: Tensor, weight: Tensor, indices: Tensor, per_sample_weights: Tensor, mode: int, padding_idx: int,

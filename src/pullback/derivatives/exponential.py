@@ -50,7 +50,7 @@ def sqrt(grad: Tensor, *, result: Tensor) -> Pullback:
     found="torch and method",
 )
 def rsqrt(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.pow_scalar(result, 3)) / -2)
+    return wrt(input=-0.5 * grad * F.conj(F.pow_scalar(result, 3)))
 
 
 @elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
@@ -99,6 +99,6 @@ def logaddexp(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(found="torch and method")
 def logaddexp2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
-        input=grad / F.conj(1 + F.exp2(other - input)),
-        other=grad / F.conj(1 + F.exp2(input - other)),
+        input=grad / F.conj(1 + F.pow_base(other - input, 2)),
+        other=grad / F.conj(1 + F.pow_base(input - other, 2)),
     )

@@ -11,7 +11,7 @@ from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, non_differen
 
 @general(node="MaxBackward1", public="max", backward="wrt(input=all_extreme_back(grad, input, result))")
 def max_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
+    return wrt(input=F.share_evenly(grad, input, result))
 
 
 @tangent
@@ -21,7 +21,7 @@ def max_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
 
 @general(node="MinBackward1", public="min", backward="wrt(input=all_extreme_back(grad, input, result))")
 def min_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
+    return wrt(input=F.share_evenly(grad, input, result))
 
 
 @tangent

@@ -7,7 +7,14 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, linear, non_diff
 ON_FIRST_USE = True  # see Note [Families on first use]
 
 
-@general(node="GridSampler2DBackward0", out=False, structure="samples", autocast="float32", found="torch")
+@general(
+    node="GridSampler2DBackward0",
+    out=False,
+    structure="samples",
+    autocast="float32",
+    found="torch",
+    gradient_nodes="(grad, input, grid)",
+)
 def grid_sampler_2d(
     grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
@@ -17,7 +24,14 @@ def grid_sampler_2d(
     )
 
 
-@general(node="GridSampler3DBackward0", out=False, structure="samples", autocast="float32", found="torch")
+@general(
+    node="GridSampler3DBackward0",
+    out=False,
+    structure="samples",
+    autocast="float32",
+    found="torch",
+    gradient_nodes="(grad, input, grid)",
+)
 def grid_sampler_3d(
     grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:

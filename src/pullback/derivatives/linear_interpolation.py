@@ -23,4 +23,4 @@ def lerp(grad: Tensor, input: Tensor, end: Tensor, weight: Tensor) -> Pullback:
 
 @elementwise(in_place=True, node="LerpBackward0", public="lerp")
 def lerp_scalar(grad: Tensor, input: Tensor, end: Tensor, weight: Scalar) -> Pullback:
-    return wrt(input=grad * F.conj_number(1 - weight), end=grad * F.conj_number(weight))
+    return wrt(input=F.scaled_by(grad, 1 - weight), end=F.scaled_by(grad, weight))

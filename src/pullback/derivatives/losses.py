@@ -8,6 +8,7 @@ from pullback.rules import F, Pullback, Tensor, general, linear, non_differentia
 @general(
     backward="wrt(input=mse_loss_backward(grad, input, target, reduction), "
     "target=mse_loss_backward(grad, target, input, reduction))",
+    gradient_nodes="input: (grad, input, target); target: (grad, target, input)",
     autocast="float32",
     functional=True,
 )
@@ -20,6 +21,7 @@ def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pul
 @general(
     backward="wrt(input=smooth_l1_loss_backward(grad, input, target, reduction, beta), "
     "target=smooth_l1_loss_backward(grad, target, input, reduction, beta))",
+    gradient_nodes="input: (grad, input, target); target: (grad, target, input)",
     autocast="float32",
     functional=True,
 )
@@ -33,6 +35,7 @@ def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, 
 @general(
     backward="wrt(input=huber_loss_backward(grad, input, target, reduction, delta), "
     "target=huber_loss_backward(grad, target, input, reduction, delta))",
+    gradient_nodes="input: (grad, input, target); target: (grad, target, input)",
     autocast="float32",
     functional=True,
 )
@@ -51,6 +54,7 @@ def soft_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int
 @general(
     backward="wrt(input=binary_cross_entropy_backward(grad, input, target, weight, reduction), "
     "target=binary_cross_entropy_grad_target(grad, input, weight, reduction))",
+    gradient_nodes="input: (grad, input, target)",
     autocast="float32",
     functional=True,
 )
@@ -117,6 +121,7 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
     "total_weight(target, weight, ignore_index, input.dtype))",
     autocast="float32",
     functional=True,
+    gradient_nodes="(grad, input)",
 )
 def nll_loss(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
@@ -124,7 +129,7 @@ def nll_loss(
     return wrt(input=F.depending_on(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
 
 
-@linear(node="NllLoss2DBackward0", autocast="float32")
+@linear(node="NllLoss2DBackward0", autocast="float32", gradient_nodes="(grad, input)")
 def nll_loss2d(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:

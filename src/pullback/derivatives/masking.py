@@ -32,12 +32,13 @@ def masked_fill_tensor(grad: Tensor, input: Tensor, mask: Tensor, value: Tensor)
     )
 
 
-@linear(out=False, loops=False)
-def sum_where(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
-    return wrt(input=F.masked_keep(F.expand(grad, input.shape), mask))
-
-
-@linear(in_place=True, out=False, loops=False, found="torch and method")
+@linear(
+    in_place=True,
+    out=False,
+    loops=False,
+    found="torch and method",
+    gradient_nodes="source: (grad)",
+)
 def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) -> Pullback:
     return wrt(
         input=F.sum_to(F.masked_fill(grad, mask, 0), input.shape),

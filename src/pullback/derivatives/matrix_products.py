@@ -14,7 +14,10 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, general, linear, mu
     found="torch and method",
 )
 def mm(grad: Tensor, input: Tensor, mat2: Tensor) -> Pullback:
-    return wrt(input=F.mm(grad, F.conj(F.t(mat2))), mat2=F.mm(F.conj(F.t(input)), grad))
+    return wrt(
+        input=F.t(F.mm(F.conj(mat2), F.t(grad))) if input.column_major else F.mm(grad, F.conj(F.t(mat2))),
+        mat2=F.t(F.mm(F.t(grad), F.conj(input))) if mat2.column_major else F.mm(F.conj(F.t(input)), grad),
+    )
 
 
 @multilinear(
@@ -116,12 +119,13 @@ def linalg_cross(grad: Tensor, input: Tensor, other: Tensor, dim: Dim) -> Pullba
 )
 def addmm(grad: Tensor, input: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
     # The sum of a bias is that of a linear layer, to the bit: a layer may be recorded as either.
-    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
     weighted = grad if beta == 1 else F.scaled_by(grad, beta)
+    to_mat1 = F.t(F.mm(F.conj(mat2), F.t(grad))) if mat1.column_major else F.mm(grad, F.conj(F.t(mat2)))
+    to_mat2 = F.t(F.mm(F.t(grad), F.conj(mat1))) if mat2.column_major else F.mm(F.conj(F.t(mat1)), grad)
     return wrt(
-        input=F.linear_grad_bias(weighted) if input.shape == grad.shape[1:] else F.sum_to(weighted, input.shape),
-        mat1=F.mm(scaled, F.conj(F.t(mat2))),
-        mat2=F.mm(F.conj(F.t(mat1)), scaled),
+        input=F.bias_grad(weighted, input.shape),
+        mat1=to_mat1 if alpha == 1 else F.scaled_by(to_mat1, alpha),
+        mat2=to_mat2 if alpha == 1 else F.scaled_by(to_mat2, alpha),
     )
 
 
@@ -135,11 +139,12 @@ def addmm_tangent(
 
 @general(in_place=True, out_dtype="c_types", product=1, found_in_place="torch and method")
 def addmv(grad: Tensor, input: Tensor, mat: Tensor, vec: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
+    to_mat = F.outer(grad, F.conj(vec))
+    to_vec = F.mv(F.conj(F.t(mat)), grad)
     return wrt(
         input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
-        mat=F.outer(scaled, F.conj(vec)),
-        vec=F.mv(F.conj(F.t(mat)), scaled),
+        mat=to_mat if alpha == 1 else F.scaled_by(to_mat, alpha),
+        vec=to_vec if alpha == 1 else F.scaled_by(to_vec, alpha),
     )
 
 
@@ -153,23 +158,23 @@ def addmv_tangent(
 
 @general(in_place=True, promote="common")
 def addr(grad: Tensor, input: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
-    to_vec1 = F.mv(scaled, F.to_dtype(F.conj(vec2), grad.dtype))
-    to_vec2 = F.mv(F.t(scaled), F.to_dtype(F.conj(vec1), grad.dtype))
+    to_vec1 = F.mv(grad, F.to_dtype(F.conj(vec2), grad.dtype))
+    to_vec2 = F.mv(F.t(grad), F.to_dtype(F.conj(vec1), grad.dtype))
     return wrt(
         input=F.sum_to_like(grad if beta == 1 else F.scaled_by(grad, beta), input.shape, input.dtype),
-        vec1=F.to_dtype(to_vec1, vec1.dtype),
-        vec2=F.to_dtype(to_vec2, vec2.dtype),
+        vec1=F.to_dtype(to_vec1 if alpha == 1 else F.scaled_by(to_vec1, alpha), vec1.dtype),
+        vec2=F.to_dtype(to_vec2 if alpha == 1 else F.scaled_by(to_vec2, alpha), vec2.dtype),
     )
 
 
 @general(in_place=True, autocast="lower", out_dtype="c_types", product=1)
 def baddbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
+    to_batch1 = F.bmm(grad, F.conj(F.transpose(batch2, 1, 2)))
+    to_batch2 = F.bmm(F.conj(F.transpose(batch1, 1, 2)), grad)
     return wrt(
         input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
-        batch1=F.bmm(scaled, F.conj(F.transpose(batch2, 1, 2))),
-        batch2=F.bmm(F.conj(F.transpose(batch1, 1, 2)), scaled),
+        batch1=to_batch1 if alpha == 1 else F.scaled_by(to_batch1, alpha),
+        batch2=to_batch2 if alpha == 1 else F.scaled_by(to_batch2, alpha),
     )
 
 
@@ -190,11 +195,13 @@ def baddbmm_tangent(
     out_resized="silently",
 )
 def addbmm(grad: Tensor, input: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar) -> Pullback:
-    scaled = grad if alpha == 1 else F.scaled_by(grad, alpha)
+    wide = F.expand(F.unsqueeze(grad, 0), (batch1.shape[0], grad.shape[0], grad.shape[1]))
+    to_batch1 = F.bmm(wide, F.conj(F.transpose(batch2, 1, 2)))
+    to_batch2 = F.bmm(F.conj(F.transpose(batch1, 1, 2)), wide)
     return wrt(
         input=F.sum_to(grad if beta == 1 else F.scaled_by(grad, beta), input.shape),
-        batch1=F.matmul(scaled, F.conj(F.transpose(batch2, 1, 2))),
-        batch2=F.matmul(F.conj(F.transpose(batch1, 1, 2)), scaled),
+        batch1=to_batch1 if alpha == 1 else F.scaled_by(to_batch1, alpha),
+        batch2=to_batch2 if alpha == 1 else F.scaled_by(to_batch2, alpha),
     )
 
 

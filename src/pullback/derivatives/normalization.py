@@ -14,6 +14,7 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
     out=False,
     backward="native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, "
     "weight if output_mask[2] else bias, output_mask)",
+    gradient_nodes="(grad, input, None, None, weight, bias)",
 )
 def native_layer_norm(
     grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
@@ -26,6 +27,7 @@ def native_layer_norm(
     node="NativeBatchNormBackward0", outputs=("result", "mean", "rstd", "variance"),
     differentiable=(True, False, False, False), out=False, profiled="native_batch_norm",
     backward="native_batch_norm_backward(grad, input, weight, None, None, mean, rstd, True, eps, output_mask)",
+    gradient_nodes="(grad, input, weight, None, None)",
 )  # fmt: skip
 def batch_norm_training(
     grad: Tensor, input: Tensor, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
@@ -38,6 +40,7 @@ def batch_norm_training(
     node="NativeBatchNormBackward0", public="batch_norm", out=False, profiled="native_batch_norm",
     backward="native_batch_norm_backward(grad, input, weight, running_mean, running_var, None, None, False, eps, "
     "output_mask)",
+    gradient_nodes="(grad, input, weight, None, None)",
 )  # fmt: skip
 def batch_norm_evaluation(
     grad: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor, running_var: Tensor, eps: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, elementwise, general, wrt
+from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, general, wrt
 
 
 @general(backward="wrt(input=norm_back(grad, input, ord, result, dim, keepdim))", out_dtype="c_types")
@@ -10,28 +10,6 @@ def linalg_vector_norm(
     grad: Tensor, input: Tensor, ord: Scalar, dim: Dims, keepdim: bool, *, result: Tensor
 ) -> Pullback:
     return wrt(input=None if ord == 0 else F.vector_norm_grad(grad, input, ord, dim, keepdim, result))
-
-
-@elementwise(out=False, promote="common")
-def div_or_zero(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(
-        input=F.div_or_zero(grad, F.conj(other)),
-        other=-(grad * F.conj(F.div_or_zero(input, other)))
-        / F.conj(other),  # NaN at zero: there is no second derivative
-    )
-
-
-@elementwise(out=False, promote="common")
-def unit_or_zero(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(
-        input=F.where(other == 0, grad * 0, grad) / F.conj(other),  # NaN at zero, as below
-        other=-(grad * F.conj(F.unit_or_zero(input, other))) / F.conj(other),
-    )
-
-
-@elementwise(out=False)
-def pow_or_zero(grad: Tensor, input: Tensor, exponent: float) -> Pullback:
-    return wrt(input=F.where(input == 0, grad * 0, grad) * (F.pow_scalar(input, exponent - 1) * exponent))
 
 
 @general(node="NormBackward1", public="norm")

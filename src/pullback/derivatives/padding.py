@@ -21,6 +21,7 @@ def constant_pad_nd_tangent(input_tangent: Tensor, pad: Shape) -> Tensor:
     structure="leading",
     backward="reflection_pad1d_backward(grad, input, padding)",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
@@ -32,6 +33,7 @@ def reflection_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     structure="leading",
     backward="replication_pad1d_backward(grad, input, padding)",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
@@ -43,6 +45,7 @@ def replication_pad1d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     structure="leading",
     backward="reflection_pad2d_backward(grad, input, padding)",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
@@ -54,6 +57,7 @@ def reflection_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     structure="leading",
     backward="replication_pad2d_backward(grad, input, padding)",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))
@@ -64,6 +68,7 @@ def replication_pad2d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     out=False,
     structure="leading",
     backward="reflection_pad3d_backward(grad, input, padding)",
+    gradient_nodes="(grad, input)",
 )
 def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "reflect"), input))
@@ -75,6 +80,7 @@ def reflection_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     structure="leading",
     backward="replication_pad3d_backward(grad, input, padding)",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def replication_pad3d(grad: Tensor, input: Tensor, padding: Shape) -> Pullback:
     return wrt(input=F.depending_on(F.edge_pad_back(grad, input.shape, padding, "replicate"), input))

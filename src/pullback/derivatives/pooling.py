@@ -12,6 +12,7 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, linear, tangent,
     out=False,
     structure="leading",
     backward="max_pool2d_with_indices_backward(grad, input, kernel_size, stride, padding, dilation, ceil_mode, indices)",
+    gradient_nodes="(grad, input)",
 )
 def max_pool2d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-2:]), input))
@@ -30,6 +31,7 @@ def max_pool2d_with_indices_tangent(input_tangent: Tensor, *, indices: Tensor) -
     structure="leading",
     shows="kernel_size stride padding dilation ceil_mode",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def max_pool3d_with_indices(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-3:]), input))
@@ -59,6 +61,7 @@ def take_from_planes(grad: Tensor, input: Tensor, indices: Tensor, dims: int) ->
     out_dtype="c_types",
     functional=True,
     written_in="c",
+    gradient_nodes="(grad, input)",
 )
 def avg_pool2d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
@@ -82,6 +85,7 @@ def avg_pool2d(
     out_dtype="c_types",
     functional=True,
     written_in="c",
+    gradient_nodes="(grad, input)",
 )
 def avg_pool3d(
     grad: Tensor, input: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,

@@ -13,6 +13,7 @@ ON_FIRST_USE = True  # see Note [Families on first use]
     differentiable=(True, False),
     out=False,
     structure="leading",
+    gradient_nodes="(grad, input)",
 )
 def adaptive_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-2:]), input))
@@ -30,6 +31,7 @@ def adaptive_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     out=False,
     structure="leading",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def adaptive_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-3:]), input))
@@ -48,6 +50,7 @@ def adaptive_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> Te
     structure="samples",
     shows="kernel_size output_size",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def fractional_max_pool2d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-2:]), input))
@@ -66,6 +69,7 @@ def fractional_max_pool2d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
     structure="samples",
     shows="kernel_size output_size",
     autocast="float32",
+    gradient_nodes="(grad, input)",
 )
 def fractional_max_pool3d(grad: Tensor, input: Tensor, *, indices: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.put_in_planes(grad, indices, input.shape[-3:]), input))
@@ -78,12 +82,12 @@ def fractional_max_pool3d_tangent(input_tangent: Tensor, *, indices: Tensor) -> 
 
 @linear(node="MaxUnpool2DBackward0", out=False, structure="leading", autocast="float32")
 def max_unpool2d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
-    return wrt(input=F.take_from_planes(grad, indices, 2))
+    return wrt(input=F.unpool_back(grad, indices, 2))
 
 
 @linear(node="MaxUnpool3DBackward0", out=False, structure="leading", autocast="float32")
 def max_unpool3d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
-    return wrt(input=F.take_from_planes(grad, indices, 3))
+    return wrt(input=F.unpool_back(grad, indices, 3))
 
 
 @linear(
@@ -92,11 +96,18 @@ def max_unpool3d(grad: Tensor, input: Tensor, indices: Tensor) -> Pullback:
     structure="leading",
     aten="_adaptive_avg_pool2d(input, output_size)",
     backward="_adaptive_avg_pool2d_backward(grad, input)",
+    gradient_nodes="(grad, input)",
 )
 def adaptive_avg_pool2d(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.resample_back(grad, input.shape[-2:], "area", False, None), input))
 
 
-@linear(node="AdaptiveAvgPool3DBackward0", out=False, structure="leading", autocast="float32")
+@linear(
+    node="AdaptiveAvgPool3DBackward0",
+    out=False,
+    structure="leading",
+    autocast="float32",
+    gradient_nodes="(grad, input)",
+)
 def adaptive_avg_pool3d(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.depending_on(F.resample_back(grad, input.shape[-3:], "area", False, None), input))

@@ -43,7 +43,7 @@ def frac(grad: Tensor) -> Pullback:
 
 @elementwise(in_place=True, found="torch and method")
 def nextafter(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=F.drop_where(input == other, grad), other=F.zeros_of(grad))
+    return wrt(input=F.keep_where(input != other, grad), other=F.zeros_of(grad))
 
 
 @elementwise(
@@ -64,4 +64,4 @@ def frexp_tangent(input_tangent: Tensor, *, exponent: Tensor) -> Tensor:
 
 @elementwise(in_place=True, promote="float", found="torch and method", found_in_place="torch and method")
 def ldexp(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.exp2(other)), other=grad * F.conj(result * 0.6931471805599453))
+    return wrt(input=grad * F.conj(F.pow_base(other, 2)), other=grad * F.conj(result) * 0.6931471805599453)

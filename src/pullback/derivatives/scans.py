@@ -10,11 +10,6 @@ def cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.reversed_cumsum(F.to_dtype(grad, input.dtype), dim))
 
 
-@linear(out=False, fresh=True)
-def reversed_cumsum(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
-    return wrt(input=F.cumsum(grad, dim))
-
-
 @general(in_place=True, out_dtype="c_types")
 def cumprod(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.cumprod_grad(F.to_dtype(grad, input.dtype), input, dim))

@@ -30,7 +30,7 @@ def index_put(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values:
 def scatter(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
     return wrt(
         input=F.scatter_value(grad, dim, index, 0),
-        src=F.pad_to(F.gather(grad, dim, index), src.shape),
+        src=F.padded_to(F.gather(grad, dim, index), src.shape),
     )
 
 
@@ -41,7 +41,7 @@ def scatter_value(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: S
 
 @linear(in_place=True, out_dtype="c_types", fresh=True, writes="at_positions", found="torch and method")
 def scatter_add(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Pullback:
-    return wrt(input=grad, src=F.pad_to(F.gather(grad, dim, index), src.shape))
+    return wrt(input=grad, src=F.padded_to(F.gather(grad, dim, index), src.shape))
 
 
 @linear(out=False)
@@ -90,7 +90,7 @@ def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, valu
     return wrt(
         input=F.index_fill(grad, dim, index, 0),
         value=F.to_dtype(
-            F.sum(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim)), None, False), value.dtype
+            F.sum_all(F.index_select(grad, dim, F.distinct_positions(index, grad.shape, dim))), value.dtype
         ),
     )
 

@@ -88,7 +88,7 @@ def unsafe_view(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
 
 @linear(view=True, bare=True, same_values=True, method_alone=True)
 def expand(grad: Tensor, input: Tensor, size: Shape) -> Pullback:
-    return wrt(input=F.sum_to(grad, input.shape))
+    return wrt(input=F.expand_back(grad, input.shape))
 
 
 @linear(view=True, found="torch and method")
@@ -113,7 +113,7 @@ def unsqueeze(grad: Tensor, input: Tensor, dim: int) -> Pullback:
 
 @linear(view=True, asks=True, bare=True, masked=False)
 def squeeze(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=F.reshape(grad, input.shape))
+    return wrt(input=F.unsqueezed_to(grad, input.shape))
 
 
 @linear(
@@ -130,15 +130,20 @@ def squeeze_dim(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
 
 @linear(view=True, node="SqueezeBackward2", public="squeeze", shows="dim", masked=False)
 def squeeze_dims(grad: Tensor, input: Tensor, dim: Shape) -> Pullback:
-    return wrt(input=F.reshape(grad, input.shape))
+    return wrt(input=F.unsqueezed_to(grad, input.shape, dim))
 
 
-@linear(view=True, backward="diagonal_backward(grad, input.shape, offset, dim1, dim2)", found="torch and method")
+@linear(
+    view=True,
+    backward="diagonal_backward(grad, input.shape, offset, dim1, dim2)",
+    found="torch and method",
+    gradient_nodes="(grad)",
+)
 def diagonal(grad: Tensor, input: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(input=F.diagonal_back(grad, input.shape, offset, dim1, dim2))
 
 
-@linear(view=True, method_alone=True, found="method")
+@linear(view=True, method_alone=True, found="method", gradient_nodes="(grad)")
 def unfold(grad: Tensor, input: Tensor, dimension: Dim, size: int, step: int) -> Pullback:
     return wrt(input=F.unfold_back(grad, input.shape, dimension, size, step))
 

@@ -73,7 +73,7 @@ def kthvalue_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices:
 
 @general(node="MedianBackward0", public="median")
 def median_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
+    return wrt(input=F.share_evenly(grad, input, result))
 
 
 @tangent
@@ -83,7 +83,7 @@ def median_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) 
 
 @general(node="NanmedianBackward0", public="nanmedian")
 def nanmedian_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.share_among_equals_or_nans(input, result))
+    return wrt(input=F.share_evenly(grad, input, result))
 
 
 @tangent

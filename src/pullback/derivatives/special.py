@@ -10,53 +10,61 @@ ON_FIRST_USE = True  # see Note [Families on first use]
 @elementwise(
     in_place=True,
     promote="float",
-    backward="wrt(input=mul(mul(exp(neg(pow(input, 2))), 1.1283791670955126), grad))",
     foreach=True,
     found="torch and method",
 )
 def erf(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.exp(-input * input) * 1.1283791670955126)
+    return wrt(input=F.exp(-F.pow_scalar(input, 2)) * 1.1283791670955126 * grad)
 
 
 @elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def erfc(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.exp(-input * input) * -1.1283791670955126)
+    return wrt(input=F.exp(-F.pow_scalar(input, 2)) * -1.1283791670955126 * grad)
+
+
+@non_differentiable(structure="elementwise")
+def erfcx_slope(input: Tensor, result: Tensor) -> None: ...
 
 
 @elementwise(promote="float", node="SpecialErfcxBackward0")
 def erfcx(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * (2 * input * result - 1.1283791670955126))
+    return wrt(input=F.exactly(2 * input * result - 1.1283791670955126, F.erfcx_slope(input, result)) * grad)
 
 
 @elementwise(in_place=True, promote="float", found="torch and method", found_in_place="method")
 def erfinv(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.erfinv_slope(input))
+    return wrt(input=F.erfinv_slope(input) * grad)
 
 
 @elementwise(promote="float", node="MulBackward1", parts="ndtr_steps(input)", fused="ndtr_node")
 def ndtr(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.exp(input * input / -2) * 0.3989422804014327)
+    return wrt(
+        input=F.exp(-F.pow_scalar(input * 0.7071067811865476, 2))
+        * 1.1283791670955126
+        * (grad * 0.5)
+        * 0.7071067811865476
+    )
 
 
 @elementwise(promote="float", node="SpecialLogNdtrBackward0")
-def log_ndtr(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.log_ndtr_slope(input))
+def log_ndtr(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
+    return wrt(input=grad / 2.5066282746310002 * F.exp(-(result + F.pow_scalar(input, 2) / 2)))
 
 
 @elementwise(promote="float", node="SpecialNdtriBackward0")
 def ndtri(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.exp(result * result / 2) * 2.5066282746310002)
+    return wrt(input=grad * 2.5066282746310002 * F.exp(F.pow_scalar(result, 2) / 2))
 
 
 @elementwise(promote="float", node="SpecialEntrBackward0")
 def entr(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * (-F.log(input) - 1))
+    return wrt(input=grad * -(F.log(input) + 1))
 
 
 @elementwise(in_place=True, promote="float")
 def xlogy(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
-        input=F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other)),
+        input=F.drop_where(F.logical_and(input == 0, other <= 0), F.xlogy(grad, other)),
         other=grad * input / other,
     )
 
@@ -64,7 +72,7 @@ def xlogy(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(promote="float", node="SpecialXlog1PyBackward0")
 def xlog1py(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
-        input=F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(other)),
+        input=F.drop_where(F.logical_and(input == 0, other <= -1), F.xlog1py(grad, other)),
         other=grad * input / (other + 1),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, elementwise, wrt
+from pullback.rules import F, Pullback, Tensor, elementwise, non_differentiable, wrt
 
 
 @elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
@@ -15,37 +15,19 @@ def cos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.sin(input)))
 
 
-@elementwise(
-    in_place=True,
-    promote="float",
-    backward="wrt(input=mul(grad, conj(add(pow(result, 2), 1))))",
-    foreach=True,
-    found="torch and method",
-)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def tan(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(1 + result * result))
+    return wrt(input=grad * F.conj(F.pow_scalar(result, 2) + 1))
 
 
-@elementwise(
-    in_place=True,
-    promote="float",
-    backward="wrt(input=mul(grad, conj(rsqrt(add(mul(neg(input), input), 1)))))",
-    foreach=True,
-    found="torch and method",
-)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def asin(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.rsqrt((1 - input) * (1 + input))))
+    return wrt(input=grad * F.conj(F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 + input)))))
 
 
-@elementwise(
-    in_place=True,
-    promote="float",
-    backward="wrt(input=mul(grad, conj(neg(rsqrt(add(mul(neg(input), input), 1))))))",
-    foreach=True,
-    found="torch and method",
-)
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
 def acos(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(-F.rsqrt((1 - input) * (1 + input))))
+    return wrt(input=grad * F.conj(-F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 + input)))))
 
 
 @elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
@@ -77,7 +59,7 @@ def tanh(grad: Tensor, *, result: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float", found="torch and method")
 def asinh(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.conj(F.rsqrt(input * input + 1)))
+    return wrt(input=grad * F.conj(F.rsqrt(F.pow_scalar(input, 2) + 1)))
 
 
 @elementwise(in_place=True, promote="float", found="torch and method")
@@ -87,30 +69,34 @@ def acosh(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, promote="float", found="torch and method")
 def atanh(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad / F.conj((1 - input) * (1 + input)))
+    return wrt(input=grad * 1 / F.conj(F.exactly(1 - F.pow_scalar(input, 2), (1 - input) * (1 + input))))
 
 
 @elementwise(
     in_place=True, promote="float", backward="atan2_back(grad, input, other, output_mask)", found="torch and method"
 )
 def atan2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    scaled = F.over_square_radius(grad, input, other)
-    return wrt(input=other * scaled, other=-input * scaled)
+    scale = F.over_square_radius(input, other)
+    return wrt(input=grad * other * scale, other=grad * -input * scale)
 
 
 @elementwise(in_place=True, found="torch and method")
 def hypot(grad: Tensor, input: Tensor, other: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=grad * (input / result), other=grad * (other / result))
+    return wrt(input=grad * input / result, other=grad * other / result)
 
 
 @elementwise(in_place=True, promote="float", node="Deg2RadBackward0", found="torch and method")
 def deg2rad(grad: Tensor) -> Pullback:
-    return wrt(input=F.deg2rad(grad))
+    return wrt(input=grad * 0.017453292519943295)
 
 
 @elementwise(in_place=True, promote="float", node="Rad2DegBackward0", found="torch and method")
 def rad2deg(grad: Tensor) -> Pullback:
-    return wrt(input=F.rad2deg(grad))
+    return wrt(input=grad * 57.29577951308232)
+
+
+@non_differentiable(structure="elementwise")
+def sinc_slope(input: Tensor) -> None: ...
 
 
 @elementwise(in_place=True, promote="float", found="torch and method")

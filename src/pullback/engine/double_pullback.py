@@ -28,21 +28,21 @@ def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any],
         flat = _flatten(inputs)
         flat_tangents = _flatten(tangents)
         tracked = [t is not None and v is not None for t, v in zip(flat, flat_tangents, strict=True)]
-        leaves = [_recorded_leaf(t) if on else t for t, on in zip(flat, tracked, strict=True)]
+        leaves = [recorded_leaf(t) if on else t for t, on in zip(flat, tracked, strict=True)]
         outputs = function(_restore(inputs, leaves))
         many = isinstance(outputs, tuple)
         wanted = list(outputs) if many else [outputs]
         used = [o for o in wanted if o._requires_grad]
         cotangents = [_leaf(o._array) for o in used]
         targets = [t for t, on in zip(leaves, tracked, strict=True) if on]
-        pulled = _gradients(used, cotangents, targets)
+        pulled = gradients(used, cotangents, targets)
         pairs = [
             (p, v) for p, v in zip(pulled, [v for v, on in zip(flat_tangents, tracked, strict=True) if on], strict=True)
         ]
         pairs = [(p, v) for p, v in pairs if p is not None and p._requires_grad]
         pushed: list[Any] = [None] * len(used)
         if pairs:
-            pushed = _gradients([p for p, _ in pairs], [v for _, v in pairs], cotangents)
+            pushed = gradients([p for p, _ in pairs], [v for _, v in pairs], cotangents)
         found = iter(pushed)
         results = [next(found) if o._requires_grad else None for o in wanted]
         results = [_zeros_like(o) if r is None else r for o, r in zip(wanted, results, strict=True)]
@@ -53,11 +53,12 @@ def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any],
         set_grad_mode(former)
 
 
-def _gradients(outputs: list[Any], cotangents: list[Any], inputs: list[Any]) -> list[Any]:
+def gradients(outputs: list[Any], cotangents: list[Any], inputs: list[Any], *, create_graph: bool = True) -> list[Any]:
+    """The gradients of inputs, given those of outputs; the graph is kept."""
     edges = [edge for o in outputs if (edge := gradient_edge(o)) is not None]
     captures = [edge for i in inputs if (edge := gradient_edge(i)) is not None]
     grads = [c if c._array.dtype == o._array.dtype else c.to(o.dtype) for o, c in zip(outputs, cotangents, strict=True)]
-    return engine.execute(edges, grads, keep_graph=True, create_graph=True, captures=captures, accumulate=False)
+    return engine.execute(edges, grads, keep_graph=True, create_graph=create_graph, captures=captures, accumulate=False)
 
 
 def _leaf(array: Any) -> Tensor:
@@ -67,7 +68,7 @@ def _leaf(array: Any) -> Tensor:
     return leaf
 
 
-def _recorded_leaf(tensor: Tensor) -> Any:
+def recorded_leaf(tensor: Tensor) -> Any:
     """A non-leaf that requires grad: the recorded tensor itself, or an alias of an unrecorded one that is."""
     if tensor._requires_grad:
         return tensor.view_as(tensor)

@@ -22,15 +22,15 @@ def small_sigmoid(input: Any) -> Any:
     return growth / (growth + 1)
 
 
-def silu_slope(input: Any) -> Any:
-    """The derivative of x * sigmoid(x)."""
+def silu_grad(grad: Any, input: Any) -> Any:
+    """The gradient of x * sigmoid(x)."""
     gate = F.sigmoid(input)
-    return gate * (1 + input * (1 - gate))
+    return grad * gate * (input * (1 - gate) + 1)
 
 
 def mish_slope(input: Any) -> Any:
     """The derivative of x * tanh(softplus(x))."""
-    squashed = F.tanh(F.softplus(input))
+    squashed = F.tanh(F.log1p(F.exp(input)))
     return squashed + input * F.sigmoid(input) * (1 - squashed * squashed)
 
 
@@ -78,7 +78,7 @@ def glu_grad(grad: Any, input: Any, dim: int) -> Any:
 
 def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
     """The gradient of logit: nan outside (0, 1), or zero outside of the clamped range."""
-    slope = grad / (input * (1 - input) + 0)  # of zeros the positive one
+    slope = grad / (input * (1 - input))
     if eps is None:
-        return F.where(F.logical_or(input < 0, input > 1), math.nan, slope)
+        return F.where(F.logical_and(input >= 0, input <= 1), slope, math.nan)
     return F.keep_where(F.logical_and(input >= eps, input <= 1 - eps), slope)

@@ -15,6 +15,18 @@ def angle_grad(grad: Any, input: Any) -> Any:
     return F.where(magnitude == 0, 0, grad * (input * 1j) / (magnitude * magnitude))
 
 
+def real_part(input: Any) -> Any:
+    """A view of the real part; on arrays the kernels of these names serve."""
+    if not is_complex_value(input):
+        return input
+    return F.select(F.view_as_real(input), -1, 0)
+
+
+def imaginary_part(input: Any) -> Any:
+    """A view of the imaginary part."""
+    return F.select(F.view_as_real(input), -1, 1)
+
+
 def sgn_of_angle(angle: Any) -> Any:
     """The number on the unit circle at an angle."""
     return F.complex(F.cos(angle), F.sin(angle))

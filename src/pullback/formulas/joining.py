@@ -70,6 +70,6 @@ def block_diag_back(grad: Any, shapes: list[Shape], dtypes: list[Any]) -> list[A
     for shape, dtype in zip(shapes, dtypes, strict=True):
         rows, columns = (1, 1)[: 2 - len(shape)] + tuple(shape)
         block = F.slice_view(F.slice_view(grad, 0, row, row + rows, 1), 1, column, column + columns, 1)
-        results.append(F.to_dtype(F.reshape(block, shape), dtype))
+        results.append(F.to_dtype(block if len(shape) == 2 else F.reshape(block, shape), dtype))
         row, column = row + rows, column + columns
     return results

@@ -48,27 +48,28 @@ def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any, r
 
 def binary_cross_entropy_grad_target(grad: Any, input: Any, weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy with respect to its target."""
-    grad = F.loss_weight(grad, _count_of(input), reduction) * (F.log1p(-input) - F.log(input))
-    return grad if weight is None else grad * weight
+    grad = -F.logit(input, None) * grad
+    grad = grad if weight is None else grad * weight
+    return F.loss_weight(grad, _count_of(input), reduction)
 
 
 @declare(fresh=True)
 def logits_grad(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy_with_logits with respect to its input."""
-    grad = F.loss_weight(grad, _count_of(input), reduction)
     if pos_weight is None:
-        grad = grad * (F.sigmoid(input) - target)
+        grad = (F.sigmoid(input) - target) * grad
     else:
         positive = pos_weight * target
-        grad = grad * ((positive + 1 - target) * F.sigmoid(input) - positive)
-    return grad if weight is None else grad * weight
+        grad = ((positive + 1 - target) * F.sigmoid(input) - positive) * grad
+    grad = grad if weight is None else grad * weight
+    return F.loss_weight(grad, _count_of(input), reduction)
 
 
 def logits_grad_target(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     """The gradient of binary_cross_entropy_with_logits with respect to its target."""
-    grad = F.loss_weight(grad, _count_of(input), reduction)
-    grad = -grad * input if pos_weight is None else grad * ((pos_weight - 1) * F.softplus(-input) - input)
-    return grad if weight is None else grad * weight
+    grad = -input * grad if pos_weight is None else ((pos_weight - 1) * F.softplus(-input) - input) * grad
+    grad = grad if weight is None else grad * weight
+    return F.loss_weight(grad, _count_of(input), reduction)
 
 
 def multi_margin_loss_grad(

@@ -14,8 +14,7 @@ def over_matrices(values: Any) -> Any:
 
 def inverse_back(grad: Any, inverse: Any) -> Any:
     """-A^-H grad A^-H."""
-    flipped = F.adjoint_of(inverse)
-    return -F.matmul(flipped, F.matmul(grad, flipped))
+    return -F.matmul(F.adjoint_of(inverse), F.matmul(grad, F.adjoint_of(inverse)))
 
 
 def det_back(grad: Any, A: Any, result: Any) -> Any:

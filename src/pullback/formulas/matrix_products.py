@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.facts import declare
+from pullback.kernels.index_arrays import strided_positions
 from pullback.typing import Shape
 
 
@@ -68,7 +69,14 @@ def linear_grad_bias(grad: Any) -> Any:
     return grad if grad.ndim == 1 else F.sum(grad, tuple(range(grad.ndim - 1)), False)
 
 
+def bias_grad(grad: Any, shape: Shape) -> Any:
+    """The gradient of what is added to a product of matrices."""
+    return F.sum_to(grad, shape)
+
+
 def trace_back(grad: Any, shape: Shape) -> Any:
     """The gradient of the trace: `grad` on the diagonal."""
-    length = min(shape)
-    return F.diagonal_back(F.expand(F.reshape(grad, (1,)), (length,)), shape, 0, 0, 1)
+    rows, columns = shape
+    zeros = F.zeros_in_shape(grad, (rows * columns,))
+    places = F.as_positions(strided_positions((min(shape),), (columns + 1,), 0), grad)
+    return F.reshape(F.index_fill_tensor(zeros, 0, places, grad), shape)

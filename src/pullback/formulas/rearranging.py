@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pullback.generated as F
@@ -19,10 +18,16 @@ def roll_back(grad: Any, shifts: Shape, dims: Shape) -> Any:
 @declare(fresh=True)
 def repeat_back(grad: Any, shape: Shape, repeats: Shape) -> Any:
     """The gradient of `repeat`: the sum over the repetitions."""
-    whole = (1,) * (len(repeats) - len(shape)) + tuple(shape)
-    if 0 in repeats or math.prod(shape) == 0:
+    if 0 in repeats:
         return F.zeros_in_shape(grad, shape)
-    parts = tuple([n for pair in zip(repeats, whole, strict=True) for n in pair])
-    if not parts:
-        return grad
-    return F.reshape(F.sum(F.reshape(grad, parts), tuple(range(0, 2 * len(repeats), 2)), False), shape)
+    leading = len(repeats) - len(shape)
+    for _ in range(leading):
+        grad = F.sum(grad, (0,), False)
+    sizes: list[int] = []
+    summed = []
+    for size, count in zip(shape, repeats[leading:], strict=True):
+        if count != 1:
+            summed.append(len(sizes))
+            sizes.append(count)
+        sizes.append(size)
+    return F.sum(F.reshape(grad, tuple(sizes)), tuple(summed), False) if summed else grad

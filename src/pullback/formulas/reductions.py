@@ -35,9 +35,13 @@ def mean_grad(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
 
 def product_of_others(input: Any, dim: int) -> Any:
     """At each element the product of all others along `dim`; right with any number of zeros."""
-    before = F.cumprod(F.shift_and_fill(input, dim, 1, 1), dim)
-    after = F.flip(F.cumprod(F.flip(F.shift_and_fill(input, dim, -1, 1), (dim,)), dim), (dim,))
-    return before * after
+    size = input.shape[dim]
+    one = F.plus(F.zeros_in_shape(input, (*input.shape[:dim], min(size, 1), *input.shape[dim + 1 :])), 1)
+    if size < 2:
+        return one
+    before = F.cumprod(F.cat([one, F.slice_view(input, dim, 0, size - 1, 1)], dim), dim)
+    after = F.cumprod(F.cat([one, F.flip(F.slice_view(input, dim, 1, size, 1), (dim,))], dim), dim)
+    return before * F.flip(after, (dim,))
 
 
 def prod_grad(grad: Any, input: Any, result: Any, dim: int, keepdim: bool) -> Any:
@@ -47,7 +51,7 @@ def prod_grad(grad: Any, input: Any, result: Any, dim: int, keepdim: bool) -> An
         return grad
     if not keepdim:
         grad = F.unsqueeze(grad, dim)
-    if _divides(input, result):
+    if can_divide_by(input, result):
         return grad * F.conj((result if keepdim else F.unsqueeze(result, dim)) / input)
     if input.shape[dim] == 1:
         return grad
@@ -59,16 +63,16 @@ def prod_all_grad(grad: Any, input: Any, result: Any) -> Any:
     grad = F.to_dtype(grad, input.dtype)
     if input.ndim == 0:
         return grad
-    if _divides(input, result):
+    if can_divide_by(input, result):
         return grad * F.conj(result / input)
     if math.prod(input.shape) == 1:
         return F.reshape(grad, tuple(input.shape))
     others = F.product_of_others(F.reshape(input, (-1,)), 0)
-    return grad * F.conj(F.reshape(others, tuple(input.shape)))
+    return F.reshape(grad * F.conj(others), tuple(input.shape))
 
 
-def _divides(input: Any, result: Any) -> bool:
-    """Whether the product of the others is the whole product divided by each element, on Tensors.
+def can_divide_by(input: Any, result: Any) -> bool:
+    """Whether a product of some elements without one of them is their product divided by it, on Tensors.
 
     On arrays `product_of_others` decides it as it goes, and of a batch one example has nothing to say about the others.
     """

@@ -10,6 +10,14 @@ from pullback.facts import declare
 
 
 @declare(fresh=True)
+def reversed_cumsum(input: Any, dim: int) -> Any:
+    """The running sum from the other end; on arrays the kernel of that name serves."""
+    if 0 in input.shape or not input.ndim or input.shape[dim] == 1:
+        return input
+    return F.flip(F.cumsum(F.flip(input, (dim,)), dim), (dim,))
+
+
+@declare(fresh=True)
 def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
     """The gradient of a running product, right with any number of zeros.
 
@@ -18,6 +26,9 @@ def cumprod_grad(grad: Any, input: Any, dim: int) -> Any:
     """
     if input.ndim == 0 or input.shape[dim] < 2:
         return grad
+    result = F.cumprod(input, dim)
+    if F.can_divide_by(input, result):
+        return F.reversed_cumsum(F.conj(result) * grad, dim) / F.conj(input)
     input = F.conj(input)
     before = F.cumprod(F.shift_and_fill(input, dim, 1, 1), dim)
     return before * _solve_backwards(grad, F.shift_and_fill(input, dim, -1, 0), dim)

@@ -14,6 +14,11 @@ from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.typing import Scalar, Shape
 
 
+def padded_to(grad: Any, shape: Shape) -> Any:
+    """The gradient of what was read as a part only, with zeros for the rest."""
+    return grad if tuple(grad.shape) == tuple(shape) else F.pad_to(grad, shape)
+
+
 def low_corner(grad: Any, shape: Shape) -> Any:
     """The gradient of `pad_to`: what was there before padding."""
     for dim, size in enumerate(shape):
@@ -24,8 +29,16 @@ def low_corner(grad: Any, shape: Shape) -> Any:
 
 def index_add_back_source(grad: Any, dim: int, index: Any, shape: Shape, alpha: Scalar) -> Any:
     """The gradient of `index_add` for its source."""
-    part = F.reshape(F.index_select(grad, dim, index), shape)
+    if shape:
+        part = F.expand(F.index_select(grad, dim, index), shape)
+    else:
+        part = F.index_select(grad, dim, F.reshape(index, ()))
     return part if alpha == 1 else part * alpha
+
+
+def sum_where(grad: Any, mask: Any) -> Any:
+    """The sum of the gradients where `mask` is true; on arrays the kernel of that name serves."""
+    return F.sum_all(F.masked_select(grad, mask))
 
 
 def masked_keep(grad: Any, mask: Any) -> Any:
@@ -36,7 +49,7 @@ def masked_keep(grad: Any, mask: Any) -> Any:
 def masked_scatter_back(grad: Any, mask: Any, shape: Shape) -> Any:
     """The gradient of `masked_scatter` for its source: the elements taken, zeros for those left over."""
     taken = F.masked_select(grad, mask)
-    return F.reshape(F.pad_to(taken, (math.prod(shape),)), shape)
+    return F.reshape(F.padded_to(taken, (math.prod(shape),)), shape)
 
 
 def scatter_reduce_back_input(
@@ -67,12 +80,13 @@ def scatter_reduce_back_source(
     elif reduce == "prod":
         share = scatter_prod_back_source(grad, input, dim, index, part, include_self, result, name)
     elif reduce == "mean":
-        share = F.gather(grad / scatter_counts(grad, dim, index, part, include_self), dim, index)
+        counts = scatter_counts(grad, dim, index, part, include_self)
+        share = F.gather(grad, dim, index) / F.gather(counts, dim, index)
     else:
         chosen = F.ones_where_equal(input, result)
         winners = F.ones_where_equal(part, F.gather(result, dim, index))
         share = winners * F.gather(scatter_share(grad, dim, index, part, chosen, result), dim, index)
-    return F.pad_to(share, src.shape)
+    return F.padded_to(share, src.shape)
 
 
 def scatter_counts(grad: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
@@ -98,7 +112,7 @@ def scatter_prod_back_source(
     alone = F.logical_and(is_zero, F.eq(zeros, 1))
     others = F.scatter_reduce(input, dim, index, F.masked_fill(src, alone, 1), "prod", include_self=include_self)
     quotient = F.gather(grad * result, dim, index) / F.masked_fill(src, is_zero, 1)
-    share = F.masked_keep(F.gather(grad * others, dim, index), alone) + F.masked_fill(quotient, alone, 0)
+    share = F.where(alone, F.gather(grad * others, dim, index), quotient)
     return F.once_with_zeros(share, zeros, name)
 
 

@@ -14,12 +14,12 @@ from pullback.tensor.tensor import Tensor
 def depending_on(input: Any, other: Any, name: str = "") -> Any:
     """`input`, which in the graph depends on `other` too, with the gradient zero; `name` is that of the node."""
     result = F.add_dependency(input, other)
-    if (
-        name
-        and type(result) is Tensor
-        and result._edge is not None
-        and result._edge[0].name() == "AddDependencyBackward0"
-    ):
+    return F.called(result, "AddDependencyBackward0", name) if name else result
+
+
+def called(result: Any, own: str, name: str) -> Any:
+    """A tensor whose node, called `own`, has another name from now on."""
+    if type(result) is Tensor and result._edge is not None and result._edge[0].name() == own:
         result._edge = (renamed(result._edge[0], name), 0)
     return result
 
@@ -27,7 +27,7 @@ def depending_on(input: Any, other: Any, name: str = "") -> Any:
 @declare(fresh=True, exact=True)
 def drop_where(condition: Any, grad: Any) -> Any:
     """Zero where `condition` is true, `grad` elsewhere."""
-    return F.where(condition, 0, grad)
+    return F.masked_fill(grad, condition, 0)
 
 
 @declare(fresh=True, exact=True)

@@ -35,7 +35,25 @@ def _call_reshape_alias(result: Any) -> None:
 @declare(exact=True, same_values=True)
 def to_dtype(input: Any, dtype: Any) -> Any:
     """The same values in another dtype; nothing is recorded where the dtype is that already."""
-    return input if input._array.dtype == as_numpy_dtype(dtype) else F.to_copy(input, dtype)
+    wanted = as_numpy_dtype(dtype)
+    if input._array.dtype == wanted:
+        return input
+    if F.is_complex_value(input) and wanted.kind not in "cW":
+        return F.to_dtype(F.real_part(input), dtype)
+    return F.to_copy(input, dtype)
+
+
+def unsqueezed_to(grad: Any, shape: Shape, dim: Any = None) -> Any:
+    """The gradient of `squeeze`: the dimensions of size 1, among those named, put back one after the other."""
+    if not shape:
+        return grad
+    dims = range(len(shape)) if dim is None else sorted({d % len(shape) for d in dim})
+    return F.unsqueezed(grad, [d for d in dims if shape[d] == 1])
+
+
+def expand_back(grad: Any, shape: Shape) -> Any:
+    """The gradient of `expand`; that of one number is always a sum."""
+    return F.sum_to(grad, shape) if shape else F.sum_all(grad)
 
 
 def permute_back(grad: Any, dims: Shape) -> Any:
@@ -59,4 +77,4 @@ def complex_from_pairs(grad: Any) -> Any:
 
 def pairs_from_complex(grad: Any) -> Any:
     """The gradient of `view_as_complex`."""
-    return F.view_as_real(F.clone(grad))
+    return F.view_as_real(grad)

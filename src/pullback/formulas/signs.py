@@ -9,7 +9,7 @@ import pullback.generated as F
 
 def copysign_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of copysign: the sign that was applied, and zero where the input is zero."""
-    return F.where(input == 0, 0, grad * (result / input))
+    return grad * F.drop_where(input == 0, result / input)
 
 
 def sgn_grad(grad: Any, input: Any, result: Any) -> Any:

@@ -15,11 +15,6 @@ def mvlgamma_slope(input: Any, p: int) -> Any:
     return total
 
 
-def log_ndtr_slope(input: Any) -> Any:
-    """The derivative of log_ndtr: the density over the distribution function."""
-    return 0.7978845608028654 / F.erfcx(input * -0.7071067811865476)
-
-
 def gamma_density(shape: Any, value: Any) -> Any:
     """The density of the gamma distribution, which is the derivative of igamma."""
     return F.exp((shape - 1) * F.log(value) - value - F.lgamma(shape))
@@ -27,19 +22,18 @@ def gamma_density(shape: Any, value: Any) -> Any:
 
 def i1_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of i1: i0(x) - i1(x) / x, which is 1/2 at zero."""
-    small = F.logical_not(F.abs(input) > 2.2e-16)
-    safe = F.where(small, 1, input)
-    return grad * F.where(small, 0.5, F.i0(input) - result / safe)
+    large = F.abs(input) > 2.2e-16
+    safe = F.where(large, input, 2.2e-16)
+    return grad * F.where(large, F.i0(safe) - result * F.reciprocal(safe), 0.5)
 
 
 def i1e_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of i1e: i0e(x) - i1e(x) (sgn(x) + 1 / x), which is 1/2 at zero."""
-    small = F.logical_not(F.abs(input) > 2.2e-16)
-    safe = F.where(small, 1, input)
-    return grad * F.where(small, 0.5, F.i0e(input) - result * (F.sgn(safe) + 1 / safe))
+    large = F.abs(input) > 2.2e-16
+    safe = F.where(large, input, 2.2e-16)
+    return grad * F.where(large, F.i0e(safe) - result * (F.sgn(safe) + F.reciprocal(safe)), 0.5)
 
 
 def erfinv_slope(input: Any) -> Any:
     """The derivative of erfinv, from its input: the result may be overwritten."""
-    value = F.erfinv(input)
-    return F.exp(value * value) * 0.886226925452758
+    return F.exp(F.pow_scalar(F.erfinv(input), 2)) * 0.886226925452758

@@ -17,6 +17,7 @@ def var_grad(grad: Any, input: Any, dim: Dims, correction: float, keepdim: bool)
     axes = range(len(shape)) if dim is None or dim == () or shape == () else dim
     freedom = math.prod([shape[a] for a in axes]) - correction
     factor = 2 / freedom if freedom > 0 else math.nan if freedom == 0 else 2 / freedom
-    grad = F.restore_reduced(grad, shape, dim, keepdim)
+    if len(shape) > 1:
+        grad = F.restore_reduced(grad, shape, dim, keepdim)
     mean = F.mean(input, dim, True) if dim else F.mean_all(input)
     return F.to_dtype(F.times(grad, factor) * (input - mean), input.dtype)

@@ -30,6 +30,6 @@ def __getattr__(name: str) -> Any:
     module = module_of(name)
     if module is None:
         raise AttributeError(f"module 'pullback.functions' has no attribute '{name}'")
-    value = getattr(import_module(module), name)
+    value = getattr(import_module(module) if name in MODULES else generated, name)
     globals()[name] = value
     return value

@@ -185,7 +185,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
             f"prelu: Type promoting not supported. Got {scalar_type_name(input._array.dtype)} and "
             f"{scalar_type_name(weight._array.dtype)}"
         )
-    if len(shape) > 1 and weight._array.size != 1:
+    if len(shape) > 1:
         weight = G.reshape(weight, (1, -1, *[1] * (len(shape) - 2)))
     elif weight._array.ndim != min(1, len(shape)):
         weight = G.reshape(weight, (1,) if shape else ())

@@ -186,8 +186,8 @@ def kl_div(
     if not (input.is_floating_point() and target.is_floating_point()):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     given: Any = target
-    product = None if log_target else given * input  # first, as dispatch modes see it in PyTorch
-    values = P.exp(given) * (given - input) if product is None else P.xlogy(given, given) - product
+    second = given - input if log_target else given * input  # first, as it is recorded in PyTorch
+    values = P.exp(given) * second if log_target else P.xlogy(given, given) - second
     total = _reduce(values, number)
     return total / input._array.shape[0] if by_batch and input._array.ndim else total
 
@@ -202,9 +202,11 @@ def poisson_nll_loss(
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
-    values = P.exp(given) - wanted * given if log_input else given - wanted * P.log(G.add_scalar(given, eps))
+    second = wanted * given if log_input else wanted * P.log(G.add_scalar(given, eps))  # recorded first, as in PyTorch
+    values = P.exp(given) - second if log_input else given - second
     if full:
-        stirling = wanted * P.log(wanted) - wanted + G.mul_scalar(P.log(G.mul_scalar(wanted, 2 * math.pi)), 0.5)
+        last = G.mul_scalar(P.log(G.mul_scalar(wanted, 2 * math.pi)), 0.5)
+        stirling = wanted * P.log(wanted) - wanted + last
         values = values + P.masked_fill(stirling, wanted <= 1, 0)
     return _reduce(values, number)
 

@@ -24,8 +24,7 @@ _FAMILIES = {
         SoftmaxBackwardDataBackward0 log_softmax_backward_data LogSoftmaxBackwardDataBackward0
     """,
     "along_dim": """
-        take_along TakeAlongBackward0 put_along PutAlongBackward0 add_along AddAlongBackward0 take_reduced
-        TakeReducedBackward0 put_reduced PutReducedBackward0 shift_and_fill ShiftAndFillBackward0
+        take_along TakeAlongBackward0 take_reduced TakeReducedBackward0 shift_and_fill ShiftAndFillBackward0
     """,
     "arithmetic": """
         add add_ AddBackward0 sub sub_ SubBackward0 rsub RsubNode rsub_tensor RsubTensorNode mul mul_ MulBackward0 div
@@ -54,7 +53,7 @@ _FAMILIES = {
     """,
     "complex_numbers": """
         angle AngleBackward0 conj_physical conj_physical_ ConjPhysicalBackward0 polar PolarBackward0 complex
-        ComplexBackward0 real_part RealPartBackward0 imaginary_part ImaginaryPartBackward0
+        ComplexBackward0
     """,
     "convolutions": """
         convolution ConvolutionBackward0 convolution_grad_weight ConvolutionGradWeightNode
@@ -144,11 +143,10 @@ _FAMILIES = {
     """,
     "masking": """
         masked_fill masked_fill_ MaskedFillBackward0 masked_fill_tensor masked_fill_tensor_ MaskedFillTensorNode
-        sum_where SumWhereBackward0 masked_scatter masked_scatter_ MaskedScatterBackward0 select_scatter
-        SelectScatterBackward0 slice_scatter SliceScatterBackward0 diagonal_scatter DiagonalScatterBackward0
-        as_strided_scatter AsStridedScatterBackward0 fill FillBackward0 fill_in_place fill_in_place_ FillInPlaceNode
-        fill_tensor FillTensorNode fill_in_place_tensor fill_in_place_tensor_ FillInPlaceTensorNode zero zero_
-        ZeroBackward0
+        masked_scatter masked_scatter_ MaskedScatterBackward0 select_scatter SelectScatterBackward0 slice_scatter
+        SliceScatterBackward0 diagonal_scatter DiagonalScatterBackward0 as_strided_scatter AsStridedScatterBackward0
+        fill FillBackward0 fill_in_place fill_in_place_ FillInPlaceNode fill_tensor FillTensorNode
+        fill_in_place_tensor fill_in_place_tensor_ FillInPlaceTensorNode zero zero_ ZeroBackward0
     """,
     "matrix_functions": """
         linalg_det LinalgDetBackward0 linalg_slogdet LinalgSlogdetBackward0 linalg_inv_ex LinalgInvExBackward0
@@ -168,8 +166,8 @@ _FAMILIES = {
         rms_norm_rounded RmsNormRoundedNode weight_norm_interface WeightNormInterfaceBackward0
     """,
     "norms": """
-        linalg_vector_norm LinalgVectorNormBackward0 div_or_zero DivOrZeroBackward0 unit_or_zero UnitOrZeroBackward0
-        pow_or_zero PowOrZeroBackward0 norm_dim NormDimNode dist DistBackward0 renorm renorm_ RenormBackward0
+        linalg_vector_norm LinalgVectorNormBackward0 norm_dim NormDimNode dist DistBackward0 renorm renorm_
+        RenormBackward0
     """,
     "padding": """
         constant_pad_nd ConstantPadNdBackward0 reflection_pad1d ReflectionPad1dNode replication_pad1d
@@ -209,8 +207,8 @@ _FAMILIES = {
         NextafterBackward0 frexp FrexpBackward0 ldexp ldexp_ LdexpBackward0
     """,
     "scans": """
-        cumsum cumsum_ CumsumBackward0 reversed_cumsum ReversedCumsumBackward0 cumprod cumprod_ CumprodBackward0
-        cummax CummaxBackward0 cummin CumminBackward0 logcumsumexp LogcumsumexpBackward0
+        cumsum cumsum_ CumsumBackward0 cumprod cumprod_ CumprodBackward0 cummax CummaxBackward0 cummin CumminBackward0
+        logcumsumexp LogcumsumexpBackward0
     """,
     "scattering": """
         index_put index_put_ IndexPutBackward0 scatter scatter_ ScatterBackward0 scatter_value scatter_value_
@@ -252,11 +250,11 @@ _FAMILIES = {
         ModeBackward0
     """,
     "special": """
-        erf erf_ ErfBackward0 erfc erfc_ ErfcBackward0 erfcx ErfcxNode erfinv erfinv_ ErfinvBackward0 ndtr NdtrNode
-        log_ndtr LogNdtrNode ndtri NdtriNode entr EntrNode xlogy xlogy_ XlogyBackward0 xlog1py Xlog1pyNode lgamma
-        lgamma_ LgammaBackward0 digamma digamma_ DigammaBackward0 polygamma PolygammaBackward0 mvlgamma mvlgamma_
-        MvlgammaBackward0 zeta ZetaNode igamma igamma_ IgammaBackward0 igammac igammac_ IgammacBackward0 i0 i0_
-        I0Backward0 i0e I0eNode i1 I1Node i1e I1eNode airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1
+        erf erf_ ErfBackward0 erfc erfc_ ErfcBackward0 erfcx_slope erfcx ErfcxNode erfinv erfinv_ ErfinvBackward0 ndtr
+        NdtrNode log_ndtr LogNdtrNode ndtri NdtriNode entr EntrNode xlogy xlogy_ XlogyBackward0 xlog1py Xlog1pyNode
+        lgamma lgamma_ LgammaBackward0 digamma digamma_ DigammaBackward0 polygamma PolygammaBackward0 mvlgamma
+        mvlgamma_ MvlgammaBackward0 zeta ZetaNode igamma igamma_ IgammaBackward0 igammac igammac_ IgammacBackward0 i0
+        i0_ I0Backward0 i0e I0eNode i1 I1Node i1e I1eNode airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1
         spherical_bessel_j0 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1
         scaled_modified_bessel_k0 scaled_modified_bessel_k1 chebyshev_polynomial_t chebyshev_polynomial_u
         chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
@@ -273,17 +271,20 @@ _FAMILIES = {
         sin sin_ SinBackward0 cos cos_ CosBackward0 tan tan_ TanBackward0 asin asin_ AsinBackward0 acos acos_
         AcosBackward0 atan atan_ AtanBackward0 sinh sinh_ SinhBackward0 cosh cosh_ CoshBackward0 tanh tanh_
         TanhBackward0 asinh asinh_ AsinhBackward0 acosh acosh_ AcoshBackward0 atanh atanh_ AtanhBackward0 atan2 atan2_
-        Atan2Backward0 hypot hypot_ HypotBackward0 deg2rad deg2rad_ Deg2radNode rad2deg rad2deg_ Rad2degNode sinc
-        sinc_ SincBackward0
+        Atan2Backward0 hypot hypot_ HypotBackward0 deg2rad deg2rad_ Deg2radNode rad2deg rad2deg_ Rad2degNode
+        sinc_slope sinc sinc_ SincBackward0
     """,
 }
 _FORMULAS = {
     "activation": """
-        relu_grad small_sigmoid silu_slope mish_slope sigmoid_slope softplus_grad_again gelu_bend gelu_tanh_bend
+        relu_grad small_sigmoid silu_grad mish_slope sigmoid_slope softplus_grad_again gelu_bend gelu_tanh_bend
         elu_grad_again glu_grad logit_grad
     """,
+    "along_dim": """
+        put_along add_along put_reduced
+    """,
     "arithmetic": """
-        scaled_by conj conj_number
+        scaled_by exactly conj conj_number
     """,
     "attention": """
         attention_back attention_grouped_back
@@ -295,7 +296,7 @@ _FORMULAS = {
         share_of_tie clamp_grad clamp_grad_min clamp_grad_max
     """,
     "complex_numbers": """
-        angle_grad sgn_of_angle is_complex_value
+        angle_grad real_part imaginary_part sgn_of_angle is_complex_value
     """,
     "convolutions": """
         convolution_back leading_part convolution_weight_back sum_over_channels
@@ -321,7 +322,7 @@ _FORMULAS = {
         pow_grad_input pow_grad_exponent pow_base_grad logarithm exp2_of
     """,
     "extrema": """
-        extremum_grad aminmax_grad
+        extremum_grad share_evenly aminmax_grad
     """,
     "fft": """
         fft_r2c_back fft_c2r_back
@@ -346,7 +347,8 @@ _FORMULAS = {
         reflect ormqr_back
     """,
     "matrix_products": """
-        matmul_grad_input matmul_grad_other matmul linear_grad_input linear_grad_weight linear_grad_bias trace_back
+        matmul_grad_input matmul_grad_other matmul linear_grad_input linear_grad_weight linear_grad_bias bias_grad
+        trace_back
     """,
     "normalization": """
         layer_norm_back normalized_over normalization_back as_channels batch_norm_training_back
@@ -354,7 +356,7 @@ _FORMULAS = {
         weight_norm_back
     """,
     "norms": """
-        vector_norm_grad renorm_grad
+        div_or_zero unit_or_zero pow_or_zero vector_norm_grad renorm_grad
     """,
     "number_arithmetic": """
         plus minus times over
@@ -363,7 +365,7 @@ _FORMULAS = {
         opposite
     """,
     "pooling": """
-        avg_pool_nd
+        avg_pool_nd unpool_back
     """,
     "rearranging": """
         roll_back repeat_back
@@ -373,22 +375,22 @@ _FORMULAS = {
         joined_states cell_step gated_step affine gates_of pack_padded_sequence_back
     """,
     "reductions": """
-        restore_reduced unsqueezed mean_grad product_of_others prod_grad prod_all_grad
+        restore_reduced unsqueezed mean_grad product_of_others prod_grad prod_all_grad can_divide_by
     """,
     "scans": """
-        cumprod_grad logcumsumexp_grad
+        reversed_cumsum cumprod_grad logcumsumexp_grad
     """,
     "scattering": """
-        low_corner index_add_back_source masked_keep masked_scatter_back scatter_reduce_back_input
+        padded_to low_corner index_add_back_source sum_where masked_keep masked_scatter_back scatter_reduce_back_input
         scatter_reduce_back_source scatter_counts scatter_share scatter_prod_back_source once_with_zeros
         index_reduce_back_input index_reduce_back_source strided_part as_strided_back unfold_back as_positions
         sharing_counts
     """,
     "selection": """
-        depending_on drop_where keep_where
+        depending_on called drop_where keep_where
     """,
     "shape": """
-        reshape to_dtype permute_back diagonal_back complex_from_pairs pairs_from_complex
+        reshape to_dtype unsqueezed_to expand_back permute_back diagonal_back complex_from_pairs pairs_from_complex
     """,
     "signs": """
         copysign_grad sgn_grad
@@ -402,7 +404,7 @@ _FORMULAS = {
         lu_solve_back cholesky_solve_back cholesky_inverse_back lstsq_right_back lstsq_matrix_back lstsq_distance
     """,
     "special": """
-        mvlgamma_slope log_ndtr_slope gamma_density i1_grad i1e_grad erfinv_slope
+        mvlgamma_slope gamma_density i1_grad i1e_grad erfinv_slope
     """,
     "statistics": """
         var_grad
@@ -424,6 +426,9 @@ def __getattr__(name: str) -> Any:
     module = MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'pullback.generated' has no attribute '{name}'")
-    value = getattr(import_module(module), name)
+    if module.startswith("pullback.formulas."):
+        value = getattr(import_module("pullback.recording.tensor_formulas").load_formulas(FORMULAS[name]), name)
+    else:
+        value = getattr(import_module(module), name)
     globals()[name] = value
     return value

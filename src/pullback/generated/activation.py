@@ -28,7 +28,7 @@ from pullback.kernels.selection import (
 from pullback.kernels.special import logit as logit_kernel
 from pullback.recording.array_formulas import (
     glu_grad as glu_grad_kernel, logit_grad as logit_grad_kernel, mish_slope as mish_slope_kernel,
-    silu_slope as silu_slope_kernel,
+    silu_grad as silu_grad_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert,
@@ -183,14 +183,13 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
 
 @native
 def silu_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * silu_slope_kernel(input).conjugate()
+    return silu_grad_kernel(grad, input.conjugate())
 
 
 class SiluBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "silu"
     tensor_names = ("input",)
-    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.along_dim import (
-    add_along as add_along_kernel, put_along as put_along_kernel, put_reduced as put_reduced_kernel,
-    shift_and_fill as shift_and_fill_kernel, take_along as take_along_kernel, take_reduced as take_reduced_kernel,
+    add_along as add_along_kernel, put_reduced as put_reduced_kernel, shift_and_fill as shift_and_fill_kernel,
+    take_along as take_along_kernel, take_reduced as take_reduced_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
-    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
-    finish, gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process,
-    raise_stale, refuse, switches,
+    Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
+    gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process, raise_stale,
+    refuse, switches,
 )  # fmt: skip
 
 
@@ -55,84 +55,6 @@ def take_along(input: Tensor, indices: Tensor, dim: int) -> Tensor:
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
     return finish("take_along", result, (input, indices, dim)) if process.finishing else result
-
-
-class PutAlongBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "put_along"
-    tensor_names = ("indices",)
-    value_names = ("dim",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            return apply_rarely(self, grads, edges)
-        indices = self.saved_indices
-        if indices._counter is not None and indices._counter.value != self.saved_indices_version:
-            raise_stale(self, "indices")
-        return (take_along_kernel(grads[0], indices._array, self.saved_dim),)
-
-
-def put_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
-    """The adjoint of take_along for indices that name no element twice."""
-    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
-        if (taken := divert("put_along", (input, indices, shape, dim))) is not PROCEED:
-            return taken
-    try:
-        shape = as_shape(shape)
-        dim = dim if type(dim) is int else plain_int(dim)
-        computed: Any = put_along_kernel(input._array, indices._array, shape, dim)
-    except Exception as error:
-        raise refuse("put_along", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(PutAlongBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_indices = indices
-        node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-        node.saved_dim = dim
-    return finish("put_along", result, (input, indices, shape, dim)) if process.finishing else result
-
-
-class AddAlongBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "add_along"
-    tensor_names = ("indices",)
-    value_names = ("dim",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            return apply_rarely(self, grads, edges)
-        indices = self.saved_indices
-        if indices._counter is not None and indices._counter.value != self.saved_indices_version:
-            raise_stale(self, "indices")
-        return (take_along_kernel(grads[0], indices._array, self.saved_dim),)
-
-
-def add_along(input: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
-    """The adjoint of take_along: gradients of an element that was taken several times add up."""
-    if process.diverted or not isinstance(input, TensorBase) or not isinstance(indices, TensorBase):
-        if (taken := divert("add_along", (input, indices, shape, dim))) is not PROCEED:
-            return taken
-    try:
-        shape = as_shape(shape)
-        dim = dim if type(dim) is int else plain_int(dim)
-        computed: Any = add_along_kernel(input._array, indices._array, shape, dim)
-    except Exception as error:
-        raise refuse("add_along", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(AddAlongBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_indices = indices
-        node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-        node.saved_dim = dim
-    return finish("add_along", result, (input, indices, shape, dim)) if process.finishing else result
 
 
 class TakeReducedBackward0(OperationNode):
@@ -182,51 +104,6 @@ def take_reduced(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
     return finish("take_reduced", result, (input, indices, dim, keepdim)) if process.finishing else result
-
-
-class PutReducedBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "put_reduced"
-    tensor_names = ("indices",)
-    value_names = ("dim", "keepdim")
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            return apply_rarely(self, grads, edges)
-        indices = self.saved_indices
-        if indices._counter is not None and indices._counter.value != self.saved_indices_version:
-            raise_stale(self, "indices")
-        return (take_reduced_kernel(grads[0], indices._array, self.saved_dim, self.saved_keepdim),)
-
-
-def put_reduced(input: Tensor, indices: Tensor, shape: Any, dim: int, keepdim: bool) -> Tensor:
-    """The adjoint of take_reduced: the gradient of a reduction that selects one element along `dim`."""
-    if (
-        process.diverted
-        or not isinstance(input, TensorBase)
-        or not isinstance(indices, TensorBase)
-        or type(keepdim) is not bool
-    ):
-        if (taken := divert("put_reduced", (input, indices, shape, dim, keepdim))) is not PROCEED:
-            return taken
-    try:
-        shape = as_shape(shape)
-        dim = dim if type(dim) is int else plain_int(dim)
-        computed: Any = put_reduced_kernel(input._array, indices._array, shape, dim, keepdim)
-    except Exception as error:
-        raise refuse("put_reduced", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(PutReducedBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_indices = indices
-        node.saved_indices_version = indices._counter.value if indices._counter is not None else 0
-        node.saved_dim = dim
-        node.saved_keepdim = keepdim
-    return finish("put_reduced", result, (input, indices, shape, dim, keepdim)) if process.finishing else result
 
 
 class ShiftAndFillBackward0(OperationNode):

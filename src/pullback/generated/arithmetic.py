@@ -1057,12 +1057,12 @@ def reciprocal_(input: Tensor) -> Tensor:
 
 @native
 def addcmul_grad_of_tensor1(grad: Any, tensor2: Any, value: Any, owned: bool = False) -> Any:
-    return grad * (tensor2 if value == 1 else tensor2 * value).conjugate()
+    return grad * (tensor2 * value).conjugate()
 
 
 @native
 def addcmul_grad_of_tensor2(grad: Any, tensor1: Any, value: Any, owned: bool = False) -> Any:
-    return grad * (tensor1 if value == 1 else tensor1 * value).conjugate()
+    return grad * (tensor1 * value).conjugate()
 
 
 class AddcmulBackward0(OperationNode):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.bitwise import logical_or as logical_or_kernel
+from pullback.kernels.bitwise import logical_not as logical_not_kernel, logical_or as logical_or_kernel
 from pullback.kernels.clamping import (
     clamp as clamp_kernel, clamp_max as clamp_max_kernel, clamp_max_tensor as clamp_max_tensor_kernel,
     clamp_min as clamp_min_kernel, clamp_min_tensor as clamp_min_tensor_kernel, clamp_tensor as clamp_tensor_kernel,
@@ -192,7 +192,7 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @native
 def fmax_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return keep_where_kernel(logical_or_kernel(input >= other, isnan_kernel(other)), grad)
+    return drop_where_kernel(logical_not_kernel(logical_or_kernel(input >= other, isnan_kernel(other))), grad)
 
 
 @native
@@ -272,7 +272,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @native
 def fmin_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return keep_where_kernel(logical_or_kernel(input <= other, isnan_kernel(other)), grad)
+    return drop_where_kernel(logical_not_kernel(logical_or_kernel(input <= other, isnan_kernel(other))), grad)
 
 
 @native
@@ -816,7 +816,7 @@ def clamp_max_tensor_(input: Tensor, max: Tensor) -> Tensor:
 
 @native
 def nan_to_num_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return keep_where_kernel(isfinite_kernel(input), grad)
+    return grad * isfinite_kernel(input)
 
 
 class NanToNumBackward0(OperationNode):

@@ -9,8 +9,8 @@ from pullback.kernels.complex_numbers import (
     angle as angle_kernel, complex as complex_kernel, conj_physical as conj_physical_kernel,
     imaginary_part as imaginary_part_kernel, polar as polar_kernel, real_part as real_part_kernel,
 )  # fmt: skip
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.recording.array_formulas import angle_grad as angle_grad_kernel, sgn_of_angle as sgn_of_angle_kernel
+from pullback.kernels.signs import sgn as sgn_kernel
+from pullback.recording.array_formulas import angle_grad as angle_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting, process,
@@ -96,7 +96,7 @@ def conj_physical_(input: Tensor) -> Tensor:
 class PolarBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "polar"
-    tensor_names = ("angle", "result")
+    tensor_names = ("result",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:
@@ -104,17 +104,17 @@ class PolarBackward0(OperationNode):
         grad = grads[0]
         grad_of_abs = grad_of_angle = None
         if edges[0] is not None:
-            angle = self.saved_angle
-            if angle._counter is not None and angle._counter.value != self.saved_angle_version:
-                raise_stale(self, "angle")
-            grad_of_abs = real_part_kernel(grad.conjugate() * sgn_of_angle_kernel(angle._array))
+            result = self.saved_result
+            if result._counter is not None and result._counter.value != self.saved_result_version:
+                raise_stale(self, "result")
+            grad_of_abs = real_part_kernel(grad.conjugate() * sgn_kernel(result._array))
             if self.broadcast is not None:
                 grad_of_abs = sum_to_like(grad_of_abs, *self.broadcast[0])
         if edges[1] is not None:
             result = self.saved_result
             if result._counter is not None and result._counter.value != self.saved_result_version:
                 raise_stale(self, "result")
-            grad_of_angle = real_part_kernel(grad.conjugate() * result._array * 1j)
+            grad_of_angle = real_part_kernel(grad.conjugate() * (result._array * 1j))
             if self.broadcast is not None:
                 grad_of_angle = sum_to_like(grad_of_angle, *self.broadcast[1])
         return (grad_of_abs, grad_of_angle)
@@ -149,9 +149,6 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
         result._requires_grad, result._edge = True, (node, 0)
         if promoted or abs_array.shape != computed.shape or angle_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((abs, angle))
-        if abs._requires_grad:
-            node.saved_angle = angle
-            node.saved_angle_version = angle._counter.value if angle._counter is not None else 0
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
     return finish("polar", result, (abs, angle)) if process.finishing else result
@@ -207,61 +204,3 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
         if promoted or real_array.shape != computed.shape or imag_array.shape != computed.shape:
             node.broadcast = shapes_and_dtypes((real, imag))
     return finish("complex", result, (real, imag)) if process.finishing else result
-
-
-class RealPartBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "real_part"
-    fact_names = ("input_dtype",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (to_dtype_kernel(grads[0], self.saved_input_dtype),)
-
-
-def real_part(input: Tensor, *, out: Any = None) -> Tensor:
-    """The real part; a real array itself."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("real_part", (input,), out)) is not PROCEED:
-            return taken
-    try:
-        computed: Any = real_part_kernel(input._array)
-    except MemoryError as error:
-        raise refuse("real_part", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(RealPartBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input_dtype = input._array.dtype
-    return finish("real_part", result, (input,)) if process.finishing else result
-
-
-class ImaginaryPartBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "imaginary_part"
-    fact_names = ("input_dtype",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (to_dtype_kernel(grads[0] * 1j, self.saved_input_dtype),)
-
-
-def imaginary_part(input: Tensor, *, out: Any = None) -> Tensor:
-    """The imaginary part; zeros for a real array."""
-    if process.diverted or out is not None or not isinstance(input, TensorBase):
-        if (taken := divert("imaginary_part", (input,), out)) is not PROCEED:
-            return taken
-    try:
-        computed: Any = imaginary_part_kernel(input._array)
-    except MemoryError as error:
-        raise refuse("imaginary_part", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(ImaginaryPartBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input_dtype = input._array.dtype
-    return finish("imaginary_part", result, (input,)) if process.finishing else result

@@ -318,7 +318,7 @@ def sqrt_(input: Tensor) -> Tensor:
 
 @native
 def rsqrt_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
-    return grad * pow_scalar_kernel(result, 3).conjugate() / -2
+    return -0.5 * grad * pow_scalar_kernel(result, 3).conjugate()
 
 
 class RsqrtBackward0(OperationNode):
@@ -795,16 +795,6 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return finish("logaddexp", result, (input, other)) if process.finishing else result
 
 
-@native
-def logaddexp2_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return grad / (1 + exp2_kernel(other - input)).conjugate()
-
-
-@native
-def logaddexp2_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return grad / (1 + exp2_kernel(input - other)).conjugate()
-
-
 class Logaddexp2Backward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "logaddexp2"
@@ -823,7 +813,7 @@ class Logaddexp2Backward0(OperationNode):
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            grad_of_input = logaddexp2_grad_of_input(grad, input._array, other._array, owned and edges[1] is None)
+            grad_of_input = grad / (1 + pow_base_kernel(other._array - input._array, 2)).conjugate()
             if self.broadcast is not None:
                 grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
@@ -833,7 +823,7 @@ class Logaddexp2Backward0(OperationNode):
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            grad_of_other = logaddexp2_grad_of_other(grad, input._array, other._array, owned)
+            grad_of_other = grad / (1 + pow_base_kernel(input._array - other._array, 2)).conjugate()
             if self.broadcast is not None:
                 grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
         return (grad_of_input, grad_of_other)

@@ -11,6 +11,7 @@ from pullback.kernels.extrema import (
     argmin as argmin_kernel, extremum_grad as extremum_grad_kernel, max_all as max_all_kernel,
     max_dim as max_dim_kernel, min_all as min_all_kernel, min_dim as min_dim_kernel,
     share_among_equals as share_among_equals_kernel, share_among_equals_or_nans as share_among_equals_or_nans_kernel,
+    share_evenly as share_evenly_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import aminmax_grad as aminmax_grad_kernel
 from pullback.recording.vocabulary import (
@@ -36,7 +37,7 @@ class MaxAllNode(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (grads[0] * share_among_equals_or_nans_kernel(input._array, result._array),)
+        return (share_evenly_kernel(grads[0], input._array, result._array),)
 
 
 def max_all(input: Tensor, *, out: Any = None) -> Tensor:
@@ -78,7 +79,7 @@ class MinAllNode(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (grads[0] * share_among_equals_or_nans_kernel(input._array, result._array),)
+        return (share_evenly_kernel(grads[0], input._array, result._array),)
 
 
 def min_all(input: Tensor, *, out: Any = None) -> Tensor:

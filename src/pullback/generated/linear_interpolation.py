@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.linear_interpolation import lerp as lerp_kernel, lerp_scalar as lerp_scalar_kernel
-from pullback.recording.array_formulas import conj_number as conj_number_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite, overwriting,
@@ -130,12 +130,7 @@ def lerp_(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
 
 @native
 def lerp_scalar_grad_of_input(grad: Any, weight: Any, owned: bool = False) -> Any:
-    return grad * conj_number_kernel(1 - weight)
-
-
-@native
-def lerp_scalar_grad_of_end(grad: Any, weight: Any, owned: bool = False) -> Any:
-    return grad * conj_number_kernel(weight)
+    return scaled_by_kernel(grad, 1 - weight)
 
 
 class LerpScalarNode(OperationNode):
@@ -143,11 +138,8 @@ class LerpScalarNode(OperationNode):
     operation = "lerp_scalar"
     shown = "LerpBackward0"
     value_names = ("weight",)
-    fresh = (True, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
         grad = grads[0]
         grad_of_input = grad_of_end = None
         if edges[0] is not None:
@@ -155,7 +147,7 @@ class LerpScalarNode(OperationNode):
             if self.broadcast is not None:
                 grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
-            grad_of_end = lerp_scalar_grad_of_end(grad, self.saved_weight, owned)
+            grad_of_end = scaled_by_kernel(grad, self.saved_weight)
             if self.broadcast is not None:
                 grad_of_end = sum_to_like(grad_of_end, *self.broadcast[1])
         return (grad_of_input, grad_of_end)

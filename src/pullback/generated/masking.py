@@ -22,12 +22,11 @@ from pullback.kernels.masking import (
 )  # fmt: skip
 from pullback.kernels.reductions import sum as sum_kernel
 from pullback.kernels.shape import (
-    diagonal as diagonal_kernel, expand as expand_kernel, to_dtype as to_dtype_kernel,
-    zeros_in_shape as zeros_in_shape_kernel, zeros_in_shape_of as zeros_in_shape_of_kernel,
+    diagonal as diagonal_kernel, to_dtype as to_dtype_kernel, zeros_in_shape as zeros_in_shape_kernel,
+    zeros_in_shape_of as zeros_in_shape_of_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import (
-    masked_keep as masked_keep_kernel, masked_scatter_back as masked_scatter_back_kernel,
-    strided_part as strided_part_kernel,
+    masked_scatter_back as masked_scatter_back_kernel, strided_part as strided_part_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
@@ -141,43 +140,6 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 def masked_fill_tensor_(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """In-place version of masked_fill_tensor."""
     return in_place(masked_fill_tensor, input, mask, value)
-
-
-class SumWhereBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "sum_where"
-    tensor_names = ("mask",)
-    fact_names = ("input_shape",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released:
-            return apply_rarely(self, grads, edges)
-        mask = self.saved_mask
-        if mask._counter is not None and mask._counter.value != self.saved_mask_version:
-            raise_stale(self, "mask")
-        return (masked_keep_kernel(expand_kernel(grads[0], self.saved_input_shape), mask._array),)
-
-
-def sum_where(input: Tensor, mask: Tensor) -> Tensor:
-    """The sum of the elements where `mask` is true."""
-    if process.diverted or not isinstance(input, TensorBase) or not isinstance(mask, TensorBase):
-        if (taken := divert("sum_where", (input, mask))) is not PROCEED:
-            return taken
-    try:
-        computed: Any = sum_where_kernel(input._array, mask._array)
-    except Exception as error:
-        raise refuse("sum_where", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(SumWhereBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_mask = mask
-        node.saved_mask_version = mask._counter.value if mask._counter is not None else 0
-        node.saved_input_shape = input._array.shape
-    return finish("sum_where", result, (input, mask)) if process.finishing else result
 
 
 class MaskedScatterBackward0(OperationNode):

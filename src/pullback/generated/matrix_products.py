@@ -12,17 +12,20 @@ from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like as sum_to_like_kernel
 from pullback.kernels.matrix_products import (
     addbmm as addbmm_kernel, addmm as addmm_kernel, addmv as addmv_kernel, addr as addr_kernel,
-    baddbmm as baddbmm_kernel, bmm as bmm_kernel, dot as dot_kernel, linalg_cross as linalg_cross_kernel,
-    linear_bias as linear_bias_kernel, linear_bias_added as linear_bias_added_kernel,
-    linear_bias_folded as linear_bias_folded_kernel, linear_grad_bias as linear_grad_bias_kernel,
-    linear_grad_input as linear_grad_input_kernel, linear_grad_weight as linear_grad_weight_kernel,
-    linear_product as linear_product_kernel, linear_product_folded as linear_product_folded_kernel,
-    matmul_batched as matmul_batched_kernel, matmul_flipped as matmul_flipped_kernel,
-    matmul_grad_input as matmul_grad_input_kernel, matmul_grad_other as matmul_grad_other_kernel, mm as mm_kernel,
-    mv as mv_kernel, outer as outer_kernel, trace as trace_kernel, vdot as vdot_kernel,
+    baddbmm as baddbmm_kernel, bias_grad as bias_grad_kernel, bmm as bmm_kernel, dot as dot_kernel,
+    linalg_cross as linalg_cross_kernel, linear_bias as linear_bias_kernel,
+    linear_bias_added as linear_bias_added_kernel, linear_bias_folded as linear_bias_folded_kernel,
+    linear_grad_bias as linear_grad_bias_kernel, linear_grad_input as linear_grad_input_kernel,
+    linear_grad_weight as linear_grad_weight_kernel, linear_product as linear_product_kernel,
+    linear_product_folded as linear_product_folded_kernel, matmul_batched as matmul_batched_kernel,
+    matmul_flipped as matmul_flipped_kernel, matmul_grad_input as matmul_grad_input_kernel,
+    matmul_grad_other as matmul_grad_other_kernel, mm as mm_kernel, mv as mv_kernel, outer as outer_kernel,
+    trace as trace_kernel, trace_back as trace_back_kernel, vdot as vdot_kernel,
 )  # fmt: skip
-from pullback.kernels.shape import t as t_kernel, to_dtype as to_dtype_kernel, transpose as transpose_kernel
-from pullback.recording.array_formulas import matmul as matmul_kernel, trace_back as trace_back_kernel
+from pullback.kernels.shape import (
+    expand as expand_kernel, t as t_kernel, to_dtype as to_dtype_kernel, transpose as transpose_kernel,
+    unsqueeze as unsqueeze_kernel,
+)  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_saved, divert,
     finish, gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, process,
@@ -45,12 +48,14 @@ class MmBackward0(OperationNode):
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            grad_of_input = mm_kernel(grad, t_kernel(mat2._array).conjugate())
+            mat2 = mat2._array
+            grad_of_input = mm_kernel(grad, t_kernel(mat2).conjugate())
         if edges[1] is not None:
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            grad_of_mat2 = mm_kernel(t_kernel(input._array).conjugate(), grad)
+            input = input._array
+            grad_of_mat2 = mm_kernel(t_kernel(input).conjugate(), grad)
         return (grad_of_input, grad_of_mat2)
 
 
@@ -603,31 +608,29 @@ class AddmmBackward0(OperationNode):
     tensor_names = ("mat1", "mat2")
     value_names = ("beta", "alpha")
     fact_names = ("input_shape",)
-    fresh = (False, True, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
         grad_of_input = grad_of_mat1 = grad_of_mat2 = None
         if edges[0] is not None:
             weighted = grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta)
-            grad_of_input = (
-                linear_grad_bias_kernel(weighted)
-                if self.saved_input_shape == grad.shape[1:]
-                else sum_to_kernel(weighted, self.saved_input_shape)
-            )
+            grad_of_input = bias_grad_kernel(weighted, self.saved_input_shape)
         if edges[1] is not None:
             mat2 = self.saved_mat2
             if mat2._counter is not None and mat2._counter.value != self.saved_mat2_version:
                 raise_stale(self, "mat2")
-            grad_of_mat1 = mm_kernel(scaled, t_kernel(mat2._array).conjugate())
+            mat2 = mat2._array
+            to_mat1 = mm_kernel(grad, t_kernel(mat2).conjugate())
+            grad_of_mat1 = to_mat1 if self.saved_alpha == 1 else scaled_by_kernel(to_mat1, self.saved_alpha)
         if edges[2] is not None:
             mat1 = self.saved_mat1
             if mat1._counter is not None and mat1._counter.value != self.saved_mat1_version:
                 raise_stale(self, "mat1")
-            grad_of_mat2 = mm_kernel(t_kernel(mat1._array).conjugate(), scaled)
+            mat1 = mat1._array
+            to_mat2 = mm_kernel(t_kernel(mat1).conjugate(), grad)
+            grad_of_mat2 = to_mat2 if self.saved_alpha == 1 else scaled_by_kernel(to_mat2, self.saved_alpha)
         return (grad_of_input, grad_of_mat1, grad_of_mat2)
 
 
@@ -687,24 +690,24 @@ class AddmvBackward0(OperationNode):
     tensor_names = ("mat", "vec")
     value_names = ("beta", "alpha")
     fact_names = ("input_shape",)
-    fresh = (False, False, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
         grad_of_mat = grad_of_vec = None
         if edges[1] is not None:
             vec = self.saved_vec
             if vec._counter is not None and vec._counter.value != self.saved_vec_version:
                 raise_stale(self, "vec")
-            grad_of_mat = outer_kernel(scaled, vec._array.conjugate())
+            to_mat = outer_kernel(grad, vec._array.conjugate())
+            grad_of_mat = to_mat if self.saved_alpha == 1 else scaled_by_kernel(to_mat, self.saved_alpha)
         if edges[2] is not None:
             mat = self.saved_mat
             if mat._counter is not None and mat._counter.value != self.saved_mat_version:
                 raise_stale(self, "mat")
-            grad_of_vec = mv_kernel(t_kernel(mat._array).conjugate(), scaled)
+            to_vec = mv_kernel(t_kernel(mat._array).conjugate(), grad)
+            grad_of_vec = to_vec if self.saved_alpha == 1 else scaled_by_kernel(to_vec, self.saved_alpha)
         return (
             sum_to_kernel(
                 grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
@@ -775,20 +778,23 @@ class AddrBackward0(OperationNode):
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
         grad_of_vec1 = grad_of_vec2 = None
         if edges[1] is not None:
             vec2 = self.saved_vec2
             if vec2._counter is not None and vec2._counter.value != self.saved_vec2_version:
                 raise_stale(self, "vec2")
-            to_vec1 = mv_kernel(scaled, to_dtype_kernel(vec2._array.conjugate(), grad.dtype))
-            grad_of_vec1 = to_dtype_kernel(to_vec1, self.saved_vec1_dtype)
+            to_vec1 = mv_kernel(grad, to_dtype_kernel(vec2._array.conjugate(), grad.dtype))
+            grad_of_vec1 = to_dtype_kernel(
+                to_vec1 if self.saved_alpha == 1 else scaled_by_kernel(to_vec1, self.saved_alpha), self.saved_vec1_dtype
+            )
         if edges[2] is not None:
             vec1 = self.saved_vec1
             if vec1._counter is not None and vec1._counter.value != self.saved_vec1_version:
                 raise_stale(self, "vec1")
-            to_vec2 = mv_kernel(t_kernel(scaled), to_dtype_kernel(vec1._array.conjugate(), grad.dtype))
-            grad_of_vec2 = to_dtype_kernel(to_vec2, self.saved_vec2_dtype)
+            to_vec2 = mv_kernel(t_kernel(grad), to_dtype_kernel(vec1._array.conjugate(), grad.dtype))
+            grad_of_vec2 = to_dtype_kernel(
+                to_vec2 if self.saved_alpha == 1 else scaled_by_kernel(to_vec2, self.saved_alpha), self.saved_vec2_dtype
+            )
         return (
             sum_to_like_kernel(
                 grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta),
@@ -862,24 +868,24 @@ class BaddbmmBackward0(OperationNode):
     tensor_names = ("batch1", "batch2")
     value_names = ("beta", "alpha")
     fact_names = ("input_shape",)
-    fresh = (False, True, True)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
         grad_of_batch1 = grad_of_batch2 = None
         if edges[1] is not None:
             batch2 = self.saved_batch2
             if batch2._counter is not None and batch2._counter.value != self.saved_batch2_version:
                 raise_stale(self, "batch2")
-            grad_of_batch1 = bmm_kernel(scaled, transpose_kernel(batch2._array, 1, 2).conjugate())
+            to_batch1 = bmm_kernel(grad, transpose_kernel(batch2._array, 1, 2).conjugate())
+            grad_of_batch1 = to_batch1 if self.saved_alpha == 1 else scaled_by_kernel(to_batch1, self.saved_alpha)
         if edges[2] is not None:
             batch1 = self.saved_batch1
             if batch1._counter is not None and batch1._counter.value != self.saved_batch1_version:
                 raise_stale(self, "batch1")
-            grad_of_batch2 = bmm_kernel(transpose_kernel(batch1._array, 1, 2).conjugate(), scaled)
+            to_batch2 = bmm_kernel(transpose_kernel(batch1._array, 1, 2).conjugate(), grad)
+            grad_of_batch2 = to_batch2 if self.saved_alpha == 1 else scaled_by_kernel(to_batch2, self.saved_alpha)
         return (
             sum_to_kernel(
                 grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
@@ -945,24 +951,27 @@ class AddbmmBackward0(OperationNode):
     operation = "addbmm"
     tensor_names = ("batch1", "batch2")
     value_names = ("beta", "alpha")
-    fact_names = ("input_shape",)
+    fact_names = ("batch1_shape", "input_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        scaled = grad if self.saved_alpha == 1 else scaled_by_kernel(grad, self.saved_alpha)
+        wide = expand_kernel(unsqueeze_kernel(grad, 0), (self.saved_batch1_shape[0], grad.shape[0], grad.shape[1]))
         grad_of_batch1 = grad_of_batch2 = None
         if edges[1] is not None:
             batch2 = self.saved_batch2
             if batch2._counter is not None and batch2._counter.value != self.saved_batch2_version:
                 raise_stale(self, "batch2")
-            grad_of_batch1 = matmul_kernel(scaled, transpose_kernel(batch2._array, 1, 2).conjugate())
+            to_batch1 = bmm_kernel(wide, transpose_kernel(batch2._array, 1, 2).conjugate())
+            grad_of_batch1 = to_batch1 if self.saved_alpha == 1 else scaled_by_kernel(to_batch1, self.saved_alpha)
         if edges[2] is not None:
             batch1 = self.saved_batch1
             if batch1._counter is not None and batch1._counter.value != self.saved_batch1_version:
                 raise_stale(self, "batch1")
-            grad_of_batch2 = matmul_kernel(transpose_kernel(batch1._array, 1, 2).conjugate(), scaled)
+            batch1 = batch1._array
+            to_batch2 = bmm_kernel(transpose_kernel(batch1, 1, 2).conjugate(), wide)
+            grad_of_batch2 = to_batch2 if self.saved_alpha == 1 else scaled_by_kernel(to_batch2, self.saved_alpha)
         return (
             sum_to_kernel(
                 grad if self.saved_beta == 1 else scaled_by_kernel(grad, self.saved_beta), self.saved_input_shape
@@ -1014,6 +1023,7 @@ def addbmm(
             node.saved_batch2_version = batch2._counter.value if batch2._counter is not None else 0
         node.saved_beta = beta
         node.saved_alpha = alpha
+        node.saved_batch1_shape = batch1._array.shape
         node.saved_input_shape = input._array.shape
     return finish("addbmm", result, (input, batch1, batch2, beta, alpha)) if process.finishing else result
 

@@ -6,21 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
-from pullback.kernels.exponential import pow_scalar as pow_scalar_kernel
 from pullback.kernels.norms import (
-    dist as dist_kernel, div_or_zero as div_or_zero_kernel, linalg_vector_norm as linalg_vector_norm_kernel,
-    norm_dim as norm_dim_kernel, pow_or_zero as pow_or_zero_kernel, renorm as renorm_kernel,
-    unit_or_zero as unit_or_zero_kernel,
+    dist as dist_kernel, linalg_vector_norm as linalg_vector_norm_kernel, norm_dim as norm_dim_kernel,
+    renorm as renorm_kernel,
 )  # fmt: skip
-from pullback.kernels.selection import where as where_kernel
 from pullback.recording.array_formulas import (
     renorm_grad as renorm_grad_kernel, vector_norm_grad as vector_norm_grad_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array,
-    as_numpy_dtype, divert, finish, gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr,
-    note_cut, plain_float, process, promote_arrays, raise_stale, refuse, shapes_and_dtypes, sum_to_like, switches,
-    wrap_dim, wrap_dims,
+    as_numpy_dtype, divert, finish, gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut,
+    plain_float, process, raise_stale, refuse, switches, wrap_dim, wrap_dims,
 )  # fmt: skip
 
 
@@ -89,199 +85,6 @@ def linalg_vector_norm(
         node.saved_result = SavedOutput(result, 0)
         node.saved_result_version = 0
     return finish("linalg_vector_norm", result, (input, ord, dim, keepdim, dtype)) if process.finishing else result
-
-
-class DivOrZeroBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "div_or_zero"
-    tensor_names = ("input", "other")
-    fresh = (False, True)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        grad = grads[0]
-        grad_of_input = grad_of_other = None
-        if edges[0] is not None:
-            other = self.saved_other
-            if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
-            grad_of_input = div_or_zero_kernel(grad, other._array.conjugate())
-            if self.broadcast is not None:
-                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
-        if edges[1] is not None:
-            input = self.saved_input
-            if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
-            other = self.saved_other
-            if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
-            other = other._array
-            grad_of_other = -(grad * div_or_zero_kernel(input._array, other).conjugate()) / other.conjugate()
-            if self.broadcast is not None:
-                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
-        return (grad_of_input, grad_of_other)
-
-
-def div_or_zero(input: Tensor, other: Tensor) -> Tensor:
-    """The quotient, zero where it would be a division by zero."""
-    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        if (taken := divert("div_or_zero", (input, other))) is not PROCEED:
-            return taken
-    input_array = input._array
-    other_array = other._array
-    promoted = False
-    if input_array.dtype is not other_array.dtype:
-        input_array, other_array = promote_arrays(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = div_or_zero_kernel(input_array, other_array)
-    except (ValueError, MemoryError) as error:
-        raise refuse("div_or_zero", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (
-        not process.changed or switches.records or note_cut(None, result, input, other)
-    ):
-        node: Any = new_node(DivOrZeroBackward0)
-        node.next_edges = (
-            (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (other._edge or gradient_edge(other)) if other._requires_grad else None,
-        )
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
-            node.broadcast = shapes_and_dtypes((input, other))
-        if other._requires_grad:
-            node.saved_input = input
-            node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_other = other
-        node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("div_or_zero", result, (input, other)) if process.finishing else result
-
-
-@native
-def unit_or_zero_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
-    return where_kernel(other == 0, grad * 0, grad) / other.conjugate()
-
-
-@native
-def unit_or_zero_grad_of_other(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return -(grad * unit_or_zero_kernel(input, other).conjugate()) / other.conjugate()
-
-
-class UnitOrZeroBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "unit_or_zero"
-    tensor_names = ("input", "other")
-    fresh = (True, True)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        grad = grads[0]
-        grad_of_input = grad_of_other = None
-        if edges[0] is not None:
-            other = self.saved_other
-            if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
-            grad_of_input = unit_or_zero_grad_of_input(grad, other._array, owned and edges[1] is None)
-            if self.broadcast is not None:
-                grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
-        if edges[1] is not None:
-            input = self.saved_input
-            if input._counter is not None and input._counter.value != self.saved_input_version:
-                raise_stale(self, "input")
-            other = self.saved_other
-            if other._counter is not None and other._counter.value != self.saved_other_version:
-                raise_stale(self, "other")
-            grad_of_other = unit_or_zero_grad_of_other(grad, input._array, other._array, owned)
-            if self.broadcast is not None:
-                grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
-        return (grad_of_input, grad_of_other)
-
-
-def unit_or_zero(input: Tensor, other: Tensor) -> Tensor:
-    """Numbers relative to a norm of theirs, zero where that is zero."""
-    if process.diverted or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        if (taken := divert("unit_or_zero", (input, other))) is not PROCEED:
-            return taken
-    input_array = input._array
-    other_array = other._array
-    promoted = False
-    if input_array.dtype is not other_array.dtype:
-        input_array, other_array = promote_arrays(input_array, other_array)
-        promoted = True
-    try:
-        computed: Any = unit_or_zero_kernel(input_array, other_array)
-    except (ValueError, MemoryError) as error:
-        raise refuse("unit_or_zero", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if (input._requires_grad or other._requires_grad) and (
-        not process.changed or switches.records or note_cut(None, result, input, other)
-    ):
-        node: Any = new_node(UnitOrZeroBackward0)
-        node.next_edges = (
-            (input._edge or gradient_edge(input)) if input._requires_grad else None,
-            (other._edge or gradient_edge(other)) if other._requires_grad else None,
-        )
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        if promoted or input_array.shape != computed.shape or other_array.shape != computed.shape:
-            node.broadcast = shapes_and_dtypes((input, other))
-        if other._requires_grad:
-            node.saved_input = input
-            node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_other = other
-        node.saved_other_version = other._counter.value if other._counter is not None else 0
-    return finish("unit_or_zero", result, (input, other)) if process.finishing else result
-
-
-@native
-def pow_or_zero_grad_of_input(grad: Any, input: Any, exponent: Any, owned: bool = False) -> Any:
-    return where_kernel(input == 0, grad * 0, grad) * (pow_scalar_kernel(input, exponent - 1) * exponent)
-
-
-class PowOrZeroBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "pow_or_zero"
-    tensor_names = ("input",)
-    value_names = ("exponent",)
-    fresh = (True,)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        if self.released or grads[0].dtype.itemsize == 2:
-            return apply_rarely(self, grads, edges)
-        grad = grads[0]
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            raise_stale(self, "input")
-        return (pow_or_zero_grad_of_input(grad, input._array, self.saved_exponent, owned),)
-
-
-def pow_or_zero(input: Tensor, exponent: float) -> Tensor:
-    """A real power of numbers that are not negative, zero for zero."""
-    if process.diverted or not isinstance(input, TensorBase):
-        if (taken := divert("pow_or_zero", (input, exponent))) is not PROCEED:
-            return taken
-    try:
-        exponent = exponent if type(exponent) is float or type(exponent) in NUMBERS else plain_float(exponent)
-        input_array = input._array
-        computed: Any = pow_or_zero_kernel(input_array, exponent)
-    except Exception as error:
-        raise refuse("pow_or_zero", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(PowOrZeroBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_input = input
-        node.saved_input_version = input._counter.value if input._counter is not None else 0
-        node.saved_exponent = exponent
-    return finish("pow_or_zero", result, (input, exponent)) if process.finishing else result
 
 
 class NormDimNode(OperationNode):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.kernels.exponential import pow_base as pow_base_kernel
 from pullback.kernels.rounding import (
     ceil as ceil_kernel, floor as floor_kernel, frac as frac_kernel, frexp as frexp_kernel, ldexp as ldexp_kernel,
     nextafter as nextafter_kernel, round as round_kernel, round_decimals as round_decimals_kernel,
     trunc as trunc_kernel,
 )  # fmt: skip
-from pullback.kernels.selection import drop_where as drop_where_kernel
+from pullback.kernels.selection import keep_where as keep_where_kernel
 from pullback.kernels.shape import zeros_of as zeros_of_kernel
-from pullback.kernels.special import exp2 as exp2_kernel
 from pullback.recording.array_formulas import exp2_of as exp2_of_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
@@ -237,7 +237,7 @@ def frac_(input: Tensor) -> Tensor:
 
 @native
 def nextafter_grad_of_input(grad: Any, input: Any, other: Any, owned: bool = False) -> Any:
-    return drop_where_kernel(input == other, grad)
+    return keep_where_kernel(input != other, grad)
 
 
 class NextafterBackward0(OperationNode):
@@ -356,13 +356,8 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
 
 
 @native
-def ldexp_grad_of_input(grad: Any, other: Any, owned: bool = False) -> Any:
-    return grad * exp2_kernel(other).conjugate()
-
-
-@native
 def ldexp_grad_of_other(grad: Any, result: Any, owned: bool = False) -> Any:
-    return grad * (result * 0.6931471805599453).conjugate()
+    return grad * result.conjugate() * 0.6931471805599453
 
 
 class LdexpBackward0(OperationNode):
@@ -380,7 +375,7 @@ class LdexpBackward0(OperationNode):
             other = self.saved_other
             if other._counter is not None and other._counter.value != self.saved_other_version:
                 raise_stale(self, "other")
-            grad_of_input = ldexp_grad_of_input(grad, other._array, owned and edges[1] is None)
+            grad_of_input = grad * pow_base_kernel(other._array, 2).conjugate()
             if self.broadcast is not None:
                 grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:

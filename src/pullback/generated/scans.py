@@ -62,38 +62,6 @@ def cumsum_(input: Tensor, dim: Any = None, *, dtype: Any = None, axis: Any = No
     return in_place(cumsum, input, dim, dtype=dtype)
 
 
-class ReversedCumsumBackward0(OperationNode):
-    __slots__ = ("__dict__",)
-    operation = "reversed_cumsum"
-    value_names = ("dim",)
-
-    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (cumsum_kernel(grads[0], self.saved_dim),)
-
-
-def reversed_cumsum(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """The sums of all elements from each on along `dim`: the adjoint of cumsum."""
-    if axis is not None:
-        dim = axis
-    if process.diverted or not isinstance(input, TensorBase):
-        if (taken := divert("reversed_cumsum", (input, dim))) is not PROCEED:
-            return taken
-    try:
-        dim = wrap_dim(dim, input._array.ndim)
-        computed: Any = reversed_cumsum_kernel(input._array, dim)
-    except Exception as error:
-        raise refuse("reversed_cumsum", error, locals()) from None
-    result: Tensor = new(Tensor)
-    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
-        node: Any = new_node(ReversedCumsumBackward0)
-        node.next_edges = (input._edge or gradient_edge(input),)
-        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
-        result._requires_grad, result._edge = True, (node, 0)
-        node.saved_dim = dim
-    return finish("reversed_cumsum", result, (input, dim)) if process.finishing else result
-
-
 class CumprodBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "cumprod"

@@ -13,7 +13,7 @@ from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.indexing import (
     gather as gather_kernel, index as index_kernel, index_select as index_select_kernel, take as take_kernel,
 )  # fmt: skip
-from pullback.kernels.reductions import sum as sum_kernel
+from pullback.kernels.reductions import sum_all as sum_all_kernel
 from pullback.kernels.scattering import (
     distinct_positions as distinct_positions_kernel, expand_index as expand_index_kernel,
     index_add as index_add_kernel, index_copy as index_copy_kernel, index_fill as index_fill_kernel,
@@ -29,7 +29,7 @@ from pullback.kernels.shape import (
 from pullback.recording.array_formulas import (
     index_add_back_source as index_add_back_source_kernel, index_reduce_back_input as index_reduce_back_input_kernel,
     index_reduce_back_source as index_reduce_back_source_kernel, low_corner as low_corner_kernel,
-    scatter_reduce_back_input as scatter_reduce_back_input_kernel,
+    padded_to as padded_to_kernel, scatter_reduce_back_input as scatter_reduce_back_input_kernel,
     scatter_reduce_back_source as scatter_reduce_back_source_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
@@ -126,7 +126,7 @@ class ScatterBackward0(OperationNode):
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            grad_of_src = pad_to_kernel(gather_kernel(grad, self.saved_dim, index._array), self.saved_src_shape)
+            grad_of_src = padded_to_kernel(gather_kernel(grad, self.saved_dim, index._array), self.saved_src_shape)
         return (grad_of_input, grad_of_src)
 
 
@@ -255,7 +255,7 @@ class ScatterAddBackward0(OperationNode):
             index = self.saved_index
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
-            grad_of_src = pad_to_kernel(gather_kernel(grad, self.saved_dim, index._array), self.saved_src_shape)
+            grad_of_src = padded_to_kernel(gather_kernel(grad, self.saved_dim, index._array), self.saved_src_shape)
         return (grad if edges[0] is not None else None, grad_of_src)
 
 
@@ -722,12 +722,10 @@ class IndexFillTensorNode(OperationNode):
             if index._counter is not None and index._counter.value != self.saved_index_version:
                 raise_stale(self, "index")
             grad_of_value = to_dtype_kernel(
-                sum_kernel(
+                sum_all_kernel(
                     index_select_kernel(
                         grad, self.saved_dim, distinct_positions_kernel(index._array, grad.shape, self.saved_dim)
-                    ),
-                    None,
-                    False,
+                    )
                 ),
                 self.saved_value_dtype,
             )

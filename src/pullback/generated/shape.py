@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like as sum_to_like_kernel
+from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
 from pullback.kernels.shape import (
     alias as alias_kernel, as_strided as as_strided_kernel, clone as clone_kernel,
     contiguous_copy as contiguous_copy_kernel, copy as copy_kernel, copy_to as copy_to_kernel,
@@ -20,8 +20,9 @@ from pullback.kernels.shape import (
 )  # fmt: skip
 from pullback.recording.array_formulas import (
     as_strided_back as as_strided_back_kernel, complex_from_pairs as complex_from_pairs_kernel,
-    diagonal_back as diagonal_back_kernel, pairs_from_complex as pairs_from_complex_kernel,
-    permute_back as permute_back_kernel, unfold_back as unfold_back_kernel,
+    diagonal_back as diagonal_back_kernel, expand_back as expand_back_kernel,
+    pairs_from_complex as pairs_from_complex_kernel, permute_back as permute_back_kernel,
+    unfold_back as unfold_back_kernel, unsqueezed_to as unsqueezed_to_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_numpy_dtype, as_shape, attach_view, divert,
@@ -365,7 +366,7 @@ class ExpandBackward0(OperationNode):
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (sum_to_kernel(grads[0], self.saved_input_shape),)
+        return (expand_back_kernel(grads[0], self.saved_input_shape),)
 
 
 def expand(input: Tensor, size: Any) -> Tensor:
@@ -517,7 +518,7 @@ class SqueezeBackward0(OperationNode):
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (reshape_kernel(grads[0], self.saved_input_shape),)
+        return (unsqueezed_to_kernel(grads[0], self.saved_input_shape),)
 
 
 def squeeze(input: Tensor) -> Tensor:
@@ -584,7 +585,7 @@ class SqueezeDimsNode(OperationNode):
     fact_names = ("input_shape",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
-        return (reshape_kernel(grads[0], self.saved_input_shape),)
+        return (unsqueezed_to_kernel(grads[0], self.saved_input_shape, self.saved_dim),)
 
 
 def squeeze_dims(input: Tensor, dim: Any) -> Tensor:

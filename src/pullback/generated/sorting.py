@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.along_dim import put_along as put_along_kernel, put_reduced as put_reduced_kernel
-from pullback.kernels.extrema import share_among_equals_or_nans as share_among_equals_or_nans_kernel
+from pullback.kernels.extrema import share_evenly as share_evenly_kernel
 from pullback.kernels.sorting import (
     argsort as argsort_kernel, kthvalue as kthvalue_kernel, median_all as median_all_kernel,
     median_dim as median_dim_kernel, mode as mode_kernel, nanmedian_all as nanmedian_all_kernel,
@@ -271,7 +271,7 @@ class MedianAllNode(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (grads[0] * share_among_equals_or_nans_kernel(input._array, result._array),)
+        return (share_evenly_kernel(grads[0], input._array, result._array),)
 
 
 def median_all(input: Tensor, *, out: Any = None) -> Tensor:
@@ -313,7 +313,7 @@ class NanmedianAllNode(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (grads[0] * share_among_equals_or_nans_kernel(input._array, result._array),)
+        return (share_evenly_kernel(grads[0], input._array, result._array),)
 
 
 def nanmedian_all(input: Tensor, *, out: Any = None) -> Tensor:

@@ -10,8 +10,8 @@ load_family(
     """,
     native_lines="""
     erf_grad_of_input erfc_grad_of_input erfcx_grad_of_input erfinv_grad_of_input ndtr_grad_of_input
-    ndtri_grad_of_input entr_grad_of_input xlogy_grad_of_input xlogy_grad_of_other
-    xlog1py_grad_of_input xlog1py_grad_of_other lgamma_grad_of_input igamma_grad_of_other
-    igammac_grad_of_other
+    log_ndtr_grad_of_input ndtri_grad_of_input entr_grad_of_input xlogy_grad_of_input
+    xlogy_grad_of_other xlog1py_grad_of_input xlog1py_grad_of_other lgamma_grad_of_input
+    igamma_grad_of_other igammac_grad_of_other
     """,
 )

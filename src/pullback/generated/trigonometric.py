@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.activation_gradients import tanh_backward as tanh_backward_kernel
-from pullback.kernels.exponential import rsqrt as rsqrt_kernel
-from pullback.kernels.special import sinc as sinc_kernel
+from pullback.kernels.arithmetic import exactly as exactly_kernel
+from pullback.kernels.exponential import pow_scalar as pow_scalar_kernel, rsqrt as rsqrt_kernel
+from pullback.kernels.special import sinc as sinc_kernel, sinc_slope as sinc_slope_kernel
 from pullback.kernels.trigonometric import (
     acos as acos_kernel, acosh as acosh_kernel, asin as asin_kernel, asinh as asinh_kernel, atan as atan_kernel,
     atan2 as atan2_kernel, atanh as atanh_kernel, cos as cos_kernel, cosh as cosh_kernel, deg2rad as deg2rad_kernel,
@@ -149,7 +150,7 @@ def cos_(input: Tensor) -> Tensor:
 
 @native
 def tan_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
-    return grad * (1 + result * result).conjugate()
+    return grad * (pow_scalar_kernel(result, 2) + 1).conjugate()
 
 
 class TanBackward0(OperationNode):
@@ -198,7 +199,7 @@ def tan_(input: Tensor) -> Tensor:
 
 @native
 def asin_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * rsqrt_kernel((1 - input) * (1 + input)).conjugate()
+    return grad * rsqrt_kernel(exactly_kernel(-input * input + 1, (1 - input) * (1 + input))).conjugate()
 
 
 class AsinBackward0(OperationNode):
@@ -247,7 +248,7 @@ def asin_(input: Tensor) -> Tensor:
 
 @native
 def acos_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * (-rsqrt_kernel((1 - input) * (1 + input))).conjugate()
+    return grad * (-rsqrt_kernel(exactly_kernel(-input * input + 1, (1 - input) * (1 + input)))).conjugate()
 
 
 class AcosBackward0(OperationNode):
@@ -485,7 +486,7 @@ def tanh_(input: Tensor) -> Tensor:
 
 @native
 def asinh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * rsqrt_kernel(input * input + 1).conjugate()
+    return grad * rsqrt_kernel(pow_scalar_kernel(input, 2) + 1).conjugate()
 
 
 class AsinhBackward0(OperationNode):
@@ -583,7 +584,7 @@ def acosh_(input: Tensor) -> Tensor:
 
 @native
 def atanh_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad / ((1 - input) * (1 + input)).conjugate()
+    return grad * 1 / exactly_kernel(1 - pow_scalar_kernel(input, 2), (1 - input) * (1 + input)).conjugate()
 
 
 class AtanhBackward0(OperationNode):
@@ -648,14 +649,14 @@ class Atan2Backward0(OperationNode):
         if other._counter is not None and other._counter.value != self.saved_other_version:
             raise_stale(self, "other")
         other = other._array
-        scaled = over_square_radius_kernel(grad, input, other)
+        scale = over_square_radius_kernel(input, other)
         grad_of_input = grad_of_other = None
         if edges[0] is not None:
-            grad_of_input = other * scaled
+            grad_of_input = grad * other * scale
             if self.broadcast is not None:
                 grad_of_input = sum_to_like(grad_of_input, *self.broadcast[0])
         if edges[1] is not None:
-            grad_of_other = -input * scaled
+            grad_of_other = grad * -input * scale
             if self.broadcast is not None:
                 grad_of_other = sum_to_like(grad_of_other, *self.broadcast[1])
         return (grad_of_input, grad_of_other)
@@ -704,12 +705,12 @@ def atan2_(input: Tensor, other: Tensor) -> Tensor:
 
 @native
 def hypot_grad_of_input(grad: Any, input: Any, result: Any, owned: bool = False) -> Any:
-    return grad * (input / result)
+    return grad * input / result
 
 
 @native
 def hypot_grad_of_other(grad: Any, other: Any, result: Any, owned: bool = False) -> Any:
-    return grad * (other / result)
+    return grad * other / result
 
 
 class HypotBackward0(OperationNode):
@@ -791,15 +792,21 @@ def hypot_(input: Tensor, other: Tensor) -> Tensor:
     return input if overwrite(hypot_overwriting, input, other) else in_place(hypot, input, other)
 
 
+@native
+def deg2rad_grad_of_input(grad: Any, owned: bool = False) -> Any:
+    return grad * 0.017453292519943295
+
+
 class Deg2radNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "deg2rad"
     shown = "Deg2RadBackward0"
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
-        return (deg2rad_kernel(grads[0]),)
+        return (deg2rad_grad_of_input(grads[0], owned),)
 
 
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
@@ -829,15 +836,21 @@ def deg2rad_(input: Tensor) -> Tensor:
     return input if overwrite(deg2rad_overwriting, input) else in_place(deg2rad, input)
 
 
+@native
+def rad2deg_grad_of_input(grad: Any, owned: bool = False) -> Any:
+    return grad * 57.29577951308232
+
+
 class Rad2degNode(OperationNode):
     __slots__ = ("__dict__",)
     operation = "rad2deg"
     shown = "Rad2DegBackward0"
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0].dtype.itemsize == 2:
             return apply_rarely(self, grads, edges)
-        return (rad2deg_kernel(grads[0]),)
+        return (rad2deg_grad_of_input(grads[0], owned),)
 
 
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
@@ -865,6 +878,25 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place version of rad2deg."""
     return input if overwrite(rad2deg_overwriting, input) else in_place(rad2deg, input)
+
+
+def sinc_slope(input: Tensor, *, out: Any = None) -> Tensor:
+    """The derivative of sinc but at zero: pi (a cos(a) - sin(a)) / a^2 with a = pi x.
+
+    Near zero the terms cancel, and the sum over k of (-1)^k 2k / (2k + 1)! a^(2k - 1) takes their place.
+    """
+    if process.diverted or out is not None or not isinstance(input, TensorBase):
+        if (taken := divert("sinc_slope", (input,), out)) is not PROCEED:
+            return taken
+    try:
+        computed: Any = sinc_slope_kernel(input._array)
+    except MemoryError as error:
+        raise refuse("sinc_slope", error, locals()) from None
+    result: Tensor = new(Tensor)
+    result._array = computed = computed if type(computed) is ndarray else as_array(computed)
+    if input._requires_grad:
+        note_cut("sinc_slope", result, input)
+    return finish("sinc_slope", result, (input,)) if process.finishing else result
 
 
 @native

@@ -18,7 +18,7 @@ saves, and every step its own traceback. Where steps round otherwise than the fu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from pullback.backend.array_module import empty
@@ -73,7 +73,8 @@ def expand(node: Node) -> None:
     outer = edges[0][0]
     assert outer.name() == node.name(), "the outermost step has the name of the fused node"
     extra.fused_edges = node.next_edges
-    _adjust(node, _steps_behind(node, edges))
+    known = {edge[0] for edge in node.next_edges if edge is not None}
+    adjust_steps(node, steps_behind(edges, known))
     extra.outer = outer if node.output_count == 1 else StepsOfResults(node, tuple(edges))
     node.next_edges = extra.outer.next_edges
     node.release_saved_tensors()
@@ -89,29 +90,31 @@ def _record_steps(node: Node) -> list[Edge | None]:
     return [gradient_edge(result) for result in (results if isinstance(results, tuple) else (results,))]
 
 
-def _steps_behind(node: Node, edges: Sequence[Edge | None]) -> list[Node]:
-    """The nodes between these edges and what the fused node leads to."""
-    known = {edge[0] for edge in node.next_edges if edge is not None}
+def steps_behind(edges: Sequence[Edge | None], known: Set[Node]) -> list[Node]:
+    """The nodes between these edges and others, which are known already."""
     stack = [edge[0] for edge in edges if edge is not None]
-    steps: list[Node] = []
+    steps: dict[Node, None] = {}
     while stack:
         step = stack.pop()
-        if step in known:
-            continue
-        known.add(step)
-        steps.append(step)
-        stack.extend(edge[0] for edge in step.next_edges if edge is not None)
-    return steps
+        if step not in known and step not in steps:
+            steps[step] = None
+            stack.extend(edge[0] for edge in step.next_edges if edge is not None)
+    return list(steps)
 
 
 def saved_by_steps(node: Node, value: Tensor, version: float) -> Tensor:
     """What the steps read of a saved tensor that was given other data: itself, or its former memory if they saved views."""
     former = former_array(value, version)
-    if former is None or any(_saves_itself(step, value) for step in _steps_behind(node, _record_steps(node))):
+    if former is None or any(_saves_itself(step, value) for step in _own_steps(node)):
         return value
     alias = new_tensor(former)
     alias._counter, alias._requires_grad, alias._edge = value._counter, value._requires_grad, gradient_edge(value)
     return alias
+
+
+def _own_steps(node: Node) -> list[Node]:
+    """The steps of a fused node, recorded anew."""
+    return steps_behind(_record_steps(node), {edge[0] for edge in node.next_edges if edge is not None})
 
 
 def _saves_itself(step: Node, value: Tensor) -> bool:
@@ -156,7 +159,7 @@ def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None)
     return tensor
 
 
-def _adjust(node: Node, steps: list[Node]) -> None:
+def adjust_steps(node: Node, steps: list[Node]) -> None:
     """Give the steps what the fused node knew: its place in the order, released or modified values, the source line."""
     source = source_line_of(node)
     recorded = recorded_node(node)

@@ -260,6 +260,16 @@ class Node:
                 return self._read_saved(name[len(prefix) :], raw=prefix == "_raw_saved_")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def is_column_major(self, name: str, place: int) -> bool:
+        """Whether a matrix that is the input at `place` was in column-major order, as far as that is known."""
+        from pullback.graph.layouts import is_column_major  # lazy: it builds on this module
+
+        return is_column_major(self, name, place)
+
+    def seen(self) -> Node:
+        """The node as users see it, who are about to look."""
+        return self
+
     def _expand(self) -> Node:
         """The outermost step of a fused node, which records its steps on first use. See Note [Fused nodes]."""
         if self.extra is None or self.extra.outer is None:
@@ -354,7 +364,10 @@ def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:
 
 def _seen(edge: Edge) -> Edge:
     """An edge as users see it: a further result of a fused node is that of a step."""
-    if not edge[1] or not edge[0].fused:
+    if not edge[0].fused:
+        return edge
+    edge[0].seen()
+    if not edge[1]:
         return edge
     edge[0]._expand()
     assert edge[0].extra is not None

@@ -224,6 +224,11 @@ def conj(input: Array) -> Array:
     return input.conjugate()
 
 
+def exactly(shown: Array, exact: Array) -> Array:
+    """`exact`; on Tensors it is recorded as `shown`."""
+    return exact
+
+
 def conjugated(input: Array) -> Array:
     """The complex conjugate, as an operation of its own."""
     return input.conjugate()

@@ -154,6 +154,11 @@ def extremum_grad(grad: Array, input: Array, extreme: Array, dim: Dims, keepdim:
     return wide * share_among_equals(input, extreme, dim, keepdim)
 
 
+def share_evenly(grad: Array, input: Array, extreme: Array) -> Array:
+    """The gradient of one element of all: in equal shares to all that equal it; that of a NaN goes to the NaNs."""
+    return grad * share_among_equals_or_nans(input, extreme)
+
+
 def share_among_equals_or_nans(input: Array, extreme: Array) -> Array:
     """As `shares` over everything, where a extreme of NaN is the NaNs'."""
     chosen = input == extreme

@@ -324,6 +324,18 @@ def linear_grad_weight(grad: Array, input: Array) -> Array:
     return _multiply(grad.T, input.conj())
 
 
+def trace_back(grad: Array, shape: Shape) -> Array:
+    """The gradient of the trace: `grad` on the diagonal."""
+    result = np.zeros(shape, grad.dtype)
+    np.fill_diagonal(result, grad)
+    return result
+
+
+def bias_grad(grad: Array, shape: Shape) -> Array:
+    """The gradient of what is added to a product; a bias's is that of a linear layer, to the bit: it may be either."""
+    return linear_grad_bias(grad) if shape == grad.shape[1:] else sum_to(grad, shape)
+
+
 @native
 def linear_grad_bias(grad: Array) -> Array:
     """The gradient of a linear layer with respect to its bias."""

@@ -151,6 +151,11 @@ def take_from_planes(input: Array, indices: Array, dims: int) -> Array:
     return chosen.reshape(indices.shape)
 
 
+def unpool_back(grad: Array, indices: Array, dims: int) -> Array:
+    """The gradient of `max_unpool2d` and its like: the elements at flat positions in planes."""
+    return take_from_planes(grad, indices, dims)
+
+
 @native
 def avg_pool2d(
     input: Array, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool, count_include_pad: bool,

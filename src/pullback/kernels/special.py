@@ -28,7 +28,6 @@ from pullback.typing import Array
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
-_SQRT_TWO_OVER_PI = 0.7978845608028654
 _ERF_SLOPE = (*table.ERF_SMALL[:-1], 0.12837916709551257)
 
 
@@ -69,12 +68,6 @@ def log_ndtr(input: Array) -> Array:
 
 
 @by_device
-def log_ndtr_slope(input: Array) -> Array:
-    """The derivative of log_ndtr: the density over the distribution function."""
-    return _elementwise(_log_ndtr_slope, input)
-
-
-@by_device
 def ndtri(input: Array) -> Array:
     """Compute the standard normal quantile; nan outside [0, 1]."""
     return _elementwise(_ndtri, input)
@@ -87,6 +80,26 @@ def sinc(input: Array) -> Array:
         angle = np.pi * input
         return np.where(input == 0, 1.0, np.sin(angle) / np.where(input == 0, 1.0, angle)).astype(input.dtype)
     return _elementwise(_sinc, input)
+
+
+@native
+def sinc_slope(input: Array) -> Array:
+    """The derivative of sinc but at zero: pi (a cos(a) - sin(a)) / a^2 with a = pi x.
+
+    Near zero the terms cancel, and the sum over k of (-1)^k 2k / (2k + 1)! a^(2k - 1) takes their place.
+    """
+    angle = input * np.pi
+    square = angle * angle
+    tail = 1 / 3991680 - square * (1 / 518918400 - square * (1 / 93405312000 - square * (1 / 22230464256000)))
+    near = 1 / 3 - square * (1 / 30 - square * (1 / 840 - square * (1 / 45360 - square * tail)))
+    far = (angle * np.cos(angle) - np.sin(angle)) / (input * square)
+    return np.where(np.abs(angle) < 1, -np.pi * angle * near, far)
+
+
+@native
+def erfcx_slope(input: Array, result: Array) -> Array:
+    """The derivative of erfcx, given its value; its terms nearly cancel for large arguments."""
+    return 2 * input * result - 1.1283791670955126
 
 
 @native
@@ -223,15 +236,6 @@ def _ndtr_large(x: Array) -> Array:
 
 def _log_ndtr(x: Array) -> Array:
     return _branch(x < -1.0, _log_ndtr_negative, _log_ndtr_positive, x)
-
-
-def _log_ndtr_slope(x: Array) -> Array:
-    return _branch(np.abs(x) < 0.6, _log_ndtr_slope_near, lambda y: _SQRT_TWO_OVER_PI / _erfcx(y), x * -_SQRT_HALF)
-
-
-def _log_ndtr_slope_near(x: Array) -> Array:
-    excess = np.expm1(x * x) - _erf_small(x) * np.exp(x * x)  # erfcx(x) - 1
-    return _SQRT_TWO_OVER_PI - _SQRT_TWO_OVER_PI * (excess / (1.0 + excess))
 
 
 def _log_ndtr_negative(x: Array) -> Array:

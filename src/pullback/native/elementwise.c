@@ -109,6 +109,8 @@ extern LoopFunction loop_erf_float32, loop_erf_float64;
 extern LoopFunction loop_erfc_float32, loop_erfc_float64;
 extern LoopFunction loop_erfinv_float32, loop_erfinv_float64;
 extern LoopFunction loop_sinc_float32, loop_sinc_float64;
+extern LoopFunction loop_sinc_slope_float32, loop_sinc_slope_float64;
+extern LoopFunction loop_erfcx_slope_float32, loop_erfcx_slope_float64;
 extern LoopFunction loop_xlogy_float32, loop_xlogy_float64;
 extern LoopFunction loop_xlog1py_float32, loop_xlog1py_float64;
 extern LoopFunction loop_entr_float32, loop_entr_float64;
@@ -148,7 +150,7 @@ extern LoopFunction loop_div_scalar_grad_of_input_float32, loop_div_scalar_grad_
 extern LoopFunction loop_remainder_grad_of_other_float32, loop_remainder_grad_of_other_float64;
 extern LoopFunction loop_fmod_grad_of_other_float32, loop_fmod_grad_of_other_float64;
 extern LoopFunction loop_reciprocal_grad_of_input_float32, loop_reciprocal_grad_of_input_float64;
-extern LoopFunction loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64;
+extern LoopFunction loop_addcmul_grad_of_tensor1_float32, loop_addcmul_grad_of_tensor1_float64;
 extern LoopFunction loop_addcdiv_grad_of_tensor1_float32, loop_addcdiv_grad_of_tensor1_float64;
 extern LoopFunction loop_addcdiv_grad_of_tensor2_float32, loop_addcdiv_grad_of_tensor2_float64;
 extern LoopFunction loop_maximum_grad_of_input_float32, loop_maximum_grad_of_input_float64;
@@ -188,23 +190,11 @@ extern LoopFunction loop_log10_grad_of_input_float32, loop_log10_grad_of_input_f
 extern LoopFunction loop_log1p_grad_of_input_float32, loop_log1p_grad_of_input_float64;
 extern LoopFunction loop_logaddexp_grad_of_input_float32, loop_logaddexp_grad_of_input_float64;
 extern LoopFunction loop_logaddexp_grad_of_other_float32, loop_logaddexp_grad_of_other_float64;
-extern LoopFunction loop_logaddexp2_grad_of_input_float32;
-extern LoopFunction loop_logaddexp2_grad_of_other_float32;
 extern LoopFunction loop_lerp_grad_of_input_float32, loop_lerp_grad_of_input_float64;
 extern LoopFunction loop_lerp_grad_of_weight_float32, loop_lerp_grad_of_weight_float64;
 extern LoopFunction loop_lerp_scalar_grad_of_input_float32, loop_lerp_scalar_grad_of_input_float64;
-extern LoopFunction loop_unit_or_zero_grad_of_input_float32, loop_unit_or_zero_grad_of_input_float64;
-extern LoopFunction loop_unit_or_zero_grad_of_other_float32, loop_unit_or_zero_grad_of_other_float64;
-extern LoopFunction loop_pow_or_zero_grad_of_input_float32, loop_pow_or_zero_grad_of_input_float64;
-extern LoopFunction loop_pow_or_zero_grad_of_input_1_float32, loop_pow_or_zero_grad_of_input_1_float64;
-extern LoopFunction loop_pow_or_zero_grad_of_input_2_float32, loop_pow_or_zero_grad_of_input_2_float64;
-extern LoopFunction loop_pow_or_zero_grad_of_input_3_float32, loop_pow_or_zero_grad_of_input_3_float64;
-extern LoopFunction loop_pow_or_zero_grad_of_input_4_float32, loop_pow_or_zero_grad_of_input_4_float64;
-extern LoopFunction loop_pow_or_zero_grad_of_input_5_float32, loop_pow_or_zero_grad_of_input_5_float64;
 extern LoopFunction loop_nextafter_grad_of_input_float32, loop_nextafter_grad_of_input_float64;
 extern LoopFunction loop_frexp_grad_of_input_float32;
-extern LoopFunction loop_ldexp_grad_of_input_float32;
-extern LoopFunction loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64;
 extern LoopFunction loop_where_grad_of_input_float32, loop_where_grad_of_input_float64;
 extern LoopFunction loop_where_grad_of_other_float32, loop_where_grad_of_other_float64;
 extern LoopFunction loop_copysign_grad_of_input_float32, loop_copysign_grad_of_input_float64;
@@ -214,6 +204,7 @@ extern LoopFunction loop_erfc_grad_of_input_float32, loop_erfc_grad_of_input_flo
 extern LoopFunction loop_erfcx_grad_of_input_float32, loop_erfcx_grad_of_input_float64;
 extern LoopFunction loop_erfinv_grad_of_input_float32, loop_erfinv_grad_of_input_float64;
 extern LoopFunction loop_ndtr_grad_of_input_float32, loop_ndtr_grad_of_input_float64;
+extern LoopFunction loop_log_ndtr_grad_of_input_float32, loop_log_ndtr_grad_of_input_float64;
 extern LoopFunction loop_ndtri_grad_of_input_float32, loop_ndtri_grad_of_input_float64;
 extern LoopFunction loop_entr_grad_of_input_float32, loop_entr_grad_of_input_float64;
 extern LoopFunction loop_xlogy_grad_of_input_float32, loop_xlogy_grad_of_input_float64;
@@ -233,7 +224,6 @@ extern LoopFunction loop_sinh_grad_of_input_float32;
 extern LoopFunction loop_asinh_grad_of_input_float32, loop_asinh_grad_of_input_float64;
 extern LoopFunction loop_acosh_grad_of_input_float32, loop_acosh_grad_of_input_float64;
 extern LoopFunction loop_atanh_grad_of_input_float32, loop_atanh_grad_of_input_float64;
-extern LoopFunction loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64;
 extern LoopFunction loop_sinc_grad_of_input_float32, loop_sinc_grad_of_input_float64;
 
 /* kernels.activation.relu */
@@ -1348,6 +1338,25 @@ static const Variant variants_of_sinc[] = {
 };
 DESCRIBE(sinc, NULL, 0, 0, 0)
 
+/* kernels.special.sinc_slope */
+static const Parameter parameters_of_sinc_slope[] = {
+    {"input", ARRAY},
+};
+static const Variant variants_of_sinc_slope[] = {
+    {loop_sinc_slope_float32, loop_sinc_slope_float64, 16384, 1},
+};
+DESCRIBE(sinc_slope, NULL, 0, 0, 0)
+
+/* kernels.special.erfcx_slope */
+static const Parameter parameters_of_erfcx_slope[] = {
+    {"input", ARRAY},
+    {"result", ARRAY},
+};
+static const Variant variants_of_erfcx_slope[] = {
+    {loop_erfcx_slope_float32, loop_erfcx_slope_float64, 65536, 0},
+};
+DESCRIBE(erfcx_slope, NULL, 0, 0, 0)
+
 /* kernels.special.xlogy */
 static const Parameter parameters_of_xlogy[] = {
     {"input", ARRAY},
@@ -1505,7 +1514,7 @@ static const Variant variants_of_rad2deg[] = {
 };
 DESCRIBE(rad2deg, NULL, 0, 0, 0)
 
-/* derivatives.activation.silu: input=grad * F.conj(F.silu_slope(input)) */
+/* derivatives.activation.silu: input=F.silu_grad(grad, F.conj(input)) */
 static const Parameter parameters_of_silu_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -1888,7 +1897,7 @@ static const Variant variants_of_reciprocal_grad_of_input[] = {
 };
 DESCRIBE(reciprocal_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.arithmetic.addcmul: tensor1=grad * F.conj(tensor2 if value == 1 else tensor2 * value) */
+/* derivatives.arithmetic.addcmul: tensor1=grad * F.conj(tensor2 * value) */
 static const Parameter parameters_of_addcmul_grad_of_tensor1[] = {
     {"grad", ARRAY},
     {"tensor2", ARRAY},
@@ -1896,21 +1905,11 @@ static const Parameter parameters_of_addcmul_grad_of_tensor1[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_addcmul_grad_of_tensor1[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
-    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536, 0},
+    {loop_addcmul_grad_of_tensor1_float32, loop_addcmul_grad_of_tensor1_float64, 65536, 0},
 };
-static int choose_addcmul_grad_of_tensor1(const Arguments *given)
-{
-    const double value = given->numbers[2];
-    if ((value == 1.0))
-        return 0;
-    if ((!(value == 1.0)))
-        return 1;
-    return -1;
-}
-DESCRIBE(addcmul_grad_of_tensor1, choose_addcmul_grad_of_tensor1, 0, 0, 0)
+DESCRIBE(addcmul_grad_of_tensor1, NULL, 0, 0, 0)
 
-/* derivatives.arithmetic.addcmul: tensor2=grad * F.conj(tensor1 if value == 1 else tensor1 * value) */
+/* derivatives.arithmetic.addcmul: tensor2=grad * F.conj(tensor1 * value) */
 static const Parameter parameters_of_addcmul_grad_of_tensor2[] = {
     {"grad", ARRAY},
     {"tensor1", ARRAY},
@@ -1918,19 +1917,9 @@ static const Parameter parameters_of_addcmul_grad_of_tensor2[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_addcmul_grad_of_tensor2[] = {
-    {loop_rrelu_with_noise_float32, loop_rrelu_with_noise_float64, 65536, 0},
-    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536, 0},
+    {loop_addcmul_grad_of_tensor1_float32, loop_addcmul_grad_of_tensor1_float64, 65536, 0},
 };
-static int choose_addcmul_grad_of_tensor2(const Arguments *given)
-{
-    const double value = given->numbers[2];
-    if ((value == 1.0))
-        return 0;
-    if ((!(value == 1.0)))
-        return 1;
-    return -1;
-}
-DESCRIBE(addcmul_grad_of_tensor2, choose_addcmul_grad_of_tensor2, 0, 0, 0)
+DESCRIBE(addcmul_grad_of_tensor2, NULL, 0, 0, 0)
 
 /* derivatives.arithmetic.addcdiv: tensor1=grad * F.conj(value / tensor2) */
 static const Parameter parameters_of_addcdiv_grad_of_tensor1[] = {
@@ -2005,7 +1994,7 @@ static const Variant variants_of_minimum_grad_of_other[] = {
 };
 DESCRIBE(minimum_grad_of_other, NULL, 0, 0, 0)
 
-/* derivatives.clamping.fmax: input=F.keep_where(F.logical_or(input >= other, F.isnan(other)), grad) */
+/* derivatives.clamping.fmax: input=F.drop_where(F.logical_not(F.logical_or(input >= other, F.isnan(other))), ... */
 static const Parameter parameters_of_fmax_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2029,7 +2018,7 @@ static const Variant variants_of_fmax_grad_of_other[] = {
 };
 DESCRIBE(fmax_grad_of_other, NULL, 0, 0, 0)
 
-/* derivatives.clamping.fmin: input=F.keep_where(F.logical_or(input <= other, F.isnan(other)), grad) */
+/* derivatives.clamping.fmin: input=F.drop_where(F.logical_not(F.logical_or(input <= other, F.isnan(other))), ... */
 static const Parameter parameters_of_fmin_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2219,7 +2208,7 @@ static const Variant variants_of_clamp_max_tensor_grad_of_max[] = {
 };
 DESCRIBE(clamp_max_tensor_grad_of_max, NULL, 0, 0, 0)
 
-/* derivatives.clamping.nan_to_num: input=F.keep_where(F.isfinite(input), grad) */
+/* derivatives.clamping.nan_to_num: input=grad * F.isfinite(input) */
 static const Parameter parameters_of_nan_to_num_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2238,7 +2227,7 @@ static const Parameter parameters_of_pow_scalar_grad_of_input[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_pow_scalar_grad_of_input[] = {
-    {loop_addcmul_grad_of_tensor1_1_float32, loop_addcmul_grad_of_tensor1_1_float64, 65536, 0},
+    {loop_addcmul_grad_of_tensor1_float32, loop_addcmul_grad_of_tensor1_float64, 65536, 0},
     {loop_pow_scalar_grad_of_input_1_float32, loop_pow_scalar_grad_of_input_1_float64, 65536, 0},
     {loop_pow_scalar_grad_of_input_2_float32, loop_pow_scalar_grad_of_input_2_float64, 65536, 0},
     {loop_pow_scalar_grad_of_input_3_float32, loop_pow_scalar_grad_of_input_3_float64, 65536, 0},
@@ -2298,7 +2287,7 @@ static const Variant variants_of_sqrt_grad_of_input[] = {
 };
 DESCRIBE(sqrt_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.exponential.rsqrt: input=grad * F.conj(F.pow_scalar(result, 3)) / -2 */
+/* derivatives.exponential.rsqrt: input=-0.5 * grad * F.conj(F.pow_scalar(result, 3)) */
 static const Parameter parameters_of_rsqrt_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
@@ -2410,30 +2399,6 @@ static const Variant variants_of_logaddexp_grad_of_other[] = {
 };
 DESCRIBE(logaddexp_grad_of_other, NULL, 0, 0, 0)
 
-/* derivatives.exponential.logaddexp2: input=grad / F.conj(1 + F.exp2(other - input)) */
-static const Parameter parameters_of_logaddexp2_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"other", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_logaddexp2_grad_of_input[] = {
-    {loop_logaddexp2_grad_of_input_float32, NULL, 16384, 0},
-};
-DESCRIBE(logaddexp2_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.exponential.logaddexp2: other=grad / F.conj(1 + F.exp2(input - other)) */
-static const Parameter parameters_of_logaddexp2_grad_of_other[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"other", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_logaddexp2_grad_of_other[] = {
-    {loop_logaddexp2_grad_of_other_float32, NULL, 16384, 0},
-};
-DESCRIBE(logaddexp2_grad_of_other, NULL, 0, 0, 0)
-
 /* derivatives.linear_interpolation.lerp: input=grad * F.conj(1 - weight) */
 static const Parameter parameters_of_lerp_grad_of_input[] = {
     {"grad", ARRAY},
@@ -2468,7 +2433,7 @@ static const Variant variants_of_lerp_grad_of_weight[] = {
 };
 DESCRIBE(lerp_grad_of_weight, NULL, 0, 0, 0)
 
-/* derivatives.linear_interpolation.lerp_scalar: input=grad * F.conj_number(1 - weight) */
+/* derivatives.linear_interpolation.lerp_scalar: input=F.scaled_by(grad, 1 - weight) */
 static const Parameter parameters_of_lerp_scalar_grad_of_input[] = {
     {"grad", ARRAY},
     {"weight", NUMBER},
@@ -2479,75 +2444,7 @@ static const Variant variants_of_lerp_scalar_grad_of_input[] = {
 };
 DESCRIBE(lerp_scalar_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.linear_interpolation.lerp_scalar: end=grad * F.conj_number(weight) */
-static const Parameter parameters_of_lerp_scalar_grad_of_end[] = {
-    {"grad", ARRAY},
-    {"weight", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_lerp_scalar_grad_of_end[] = {
-    {loop_scaled_by_float32, loop_scaled_by_float64, 65536, 0},
-};
-DESCRIBE(lerp_scalar_grad_of_end, NULL, 0, 0, 0)
-
-/* derivatives.norms.unit_or_zero: input=F.where(other == 0, grad * 0, grad) / F.conj(other) */
-static const Parameter parameters_of_unit_or_zero_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"other", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_unit_or_zero_grad_of_input[] = {
-    {loop_unit_or_zero_grad_of_input_float32, loop_unit_or_zero_grad_of_input_float64, 65536, 0},
-};
-DESCRIBE(unit_or_zero_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.norms.unit_or_zero: other=-(grad * F.conj(F.unit_or_zero(input, other))) / F.conj(other) */
-static const Parameter parameters_of_unit_or_zero_grad_of_other[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"other", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_unit_or_zero_grad_of_other[] = {
-    {loop_unit_or_zero_grad_of_other_float32, loop_unit_or_zero_grad_of_other_float64, 65536, 0},
-};
-DESCRIBE(unit_or_zero_grad_of_other, NULL, 0, 0, 0)
-
-/* derivatives.norms.pow_or_zero: input=F.where(input == 0, grad * 0, grad) * (F.pow_scalar(input, exponent - ... */
-static const Parameter parameters_of_pow_or_zero_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"input", ARRAY},
-    {"exponent", NUMBER},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_pow_or_zero_grad_of_input[] = {
-    {loop_pow_or_zero_grad_of_input_float32, loop_pow_or_zero_grad_of_input_float64, 65536, 0},
-    {loop_pow_or_zero_grad_of_input_1_float32, loop_pow_or_zero_grad_of_input_1_float64, 65536, 0},
-    {loop_pow_or_zero_grad_of_input_2_float32, loop_pow_or_zero_grad_of_input_2_float64, 65536, 0},
-    {loop_pow_or_zero_grad_of_input_3_float32, loop_pow_or_zero_grad_of_input_3_float64, 65536, 0},
-    {loop_pow_or_zero_grad_of_input_4_float32, loop_pow_or_zero_grad_of_input_4_float64, 65536, 0},
-    {loop_pow_or_zero_grad_of_input_5_float32, loop_pow_or_zero_grad_of_input_5_float64, 65536, 0},
-};
-static int choose_pow_or_zero_grad_of_input(const Arguments *given)
-{
-    const double exponent = given->numbers[2];
-    if (((exponent - 1.0) == 1.0))
-        return 0;
-    if ((!((exponent - 1.0) == 1.0)) && ((exponent - 1.0) == 2.0))
-        return 1;
-    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && ((exponent - 1.0) == 3.0))
-        return 2;
-    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && ((exponent - 1.0) == (-2.0)))
-        return 3;
-    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && ((exponent - 1.0) == (-0.5)))
-        return 4;
-    if ((!((exponent - 1.0) == 1.0)) && (!((exponent - 1.0) == 2.0)) && (!((exponent - 1.0) == 3.0)) && (!((exponent - 1.0) == (-2.0))) && (!((exponent - 1.0) == (-0.5))) && ((exponent - 1.0) == 0.5))
-        return 5;
-    return -1;
-}
-DESCRIBE(pow_or_zero_grad_of_input, choose_pow_or_zero_grad_of_input, 0, 0, 0)
-
-/* derivatives.rounding.nextafter: input=F.drop_where(input == other, grad) */
+/* derivatives.rounding.nextafter: input=F.keep_where(input != other, grad) */
 static const Parameter parameters_of_nextafter_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2570,25 +2467,14 @@ static const Variant variants_of_frexp_grad_of_input[] = {
 };
 DESCRIBE(frexp_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.rounding.ldexp: input=grad * F.conj(F.exp2(other)) */
-static const Parameter parameters_of_ldexp_grad_of_input[] = {
-    {"grad", ARRAY},
-    {"other", ARRAY},
-    {"owned", OWNED, 1},
-};
-static const Variant variants_of_ldexp_grad_of_input[] = {
-    {loop_ldexp_grad_of_input_float32, NULL, 16384, 0},
-};
-DESCRIBE(ldexp_grad_of_input, NULL, 0, 0, 0)
-
-/* derivatives.rounding.ldexp: other=grad * F.conj(result * 0.6931471805599453) */
+/* derivatives.rounding.ldexp: other=grad * F.conj(result) * 0.6931471805599453 */
 static const Parameter parameters_of_ldexp_grad_of_other[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_ldexp_grad_of_other[] = {
-    {loop_ldexp_grad_of_other_float32, loop_ldexp_grad_of_other_float64, 65536, 0},
+    {loop_exp2_grad_of_input_float32, loop_exp2_grad_of_input_float64, 65536, 0},
 };
 DESCRIBE(ldexp_grad_of_other, NULL, 0, 0, 0)
 
@@ -2649,7 +2535,7 @@ static const Variant variants_of_abs_grad_of_input[] = {
 };
 DESCRIBE(abs_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.erf: input=grad * F.exp(-input * input) * 1.1283791670955126 */
+/* derivatives.special.erf: input=F.exp(-F.pow_scalar(input, 2)) * 1.1283791670955126 * grad */
 static const Parameter parameters_of_erf_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2660,7 +2546,7 @@ static const Variant variants_of_erf_grad_of_input[] = {
 };
 DESCRIBE(erf_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.erfc: input=grad * F.exp(-input * input) * -1.1283791670955126 */
+/* derivatives.special.erfc: input=F.exp(-F.pow_scalar(input, 2)) * -1.1283791670955126 * grad */
 static const Parameter parameters_of_erfc_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2671,7 +2557,7 @@ static const Variant variants_of_erfc_grad_of_input[] = {
 };
 DESCRIBE(erfc_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.erfcx: input=grad * (2 * input * result - 1.1283791670955126) */
+/* derivatives.special.erfcx: input=F.exactly(2 * input * result - 1.1283791670955126, F.erfcx_slope(input, re... */
 static const Parameter parameters_of_erfcx_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2683,7 +2569,7 @@ static const Variant variants_of_erfcx_grad_of_input[] = {
 };
 DESCRIBE(erfcx_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.erfinv: input=grad * F.erfinv_slope(input) */
+/* derivatives.special.erfinv: input=F.erfinv_slope(input) * grad */
 static const Parameter parameters_of_erfinv_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2694,7 +2580,7 @@ static const Variant variants_of_erfinv_grad_of_input[] = {
 };
 DESCRIBE(erfinv_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.ndtr: input=grad * F.exp(input * input / -2) * 0.3989422804014327 */
+/* derivatives.special.ndtr: input=F.exp(-F.pow_scalar(input * 0.7071067811865476, 2)) * 1.1283791670955126 * ... */
 static const Parameter parameters_of_ndtr_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2705,7 +2591,19 @@ static const Variant variants_of_ndtr_grad_of_input[] = {
 };
 DESCRIBE(ndtr_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.ndtri: input=grad * F.exp(result * result / 2) * 2.5066282746310002 */
+/* derivatives.special.log_ndtr: input=grad / 2.5066282746310002 * F.exp(-(result + F.pow_scalar(input, 2) / 2)) */
+static const Parameter parameters_of_log_ndtr_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"input", ARRAY},
+    {"result", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_log_ndtr_grad_of_input[] = {
+    {loop_log_ndtr_grad_of_input_float32, loop_log_ndtr_grad_of_input_float64, 16384, 0},
+};
+DESCRIBE(log_ndtr_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.special.ndtri: input=grad * 2.5066282746310002 * F.exp(F.pow_scalar(result, 2) / 2) */
 static const Parameter parameters_of_ndtri_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
@@ -2716,7 +2614,7 @@ static const Variant variants_of_ndtri_grad_of_input[] = {
 };
 DESCRIBE(ndtri_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.entr: input=grad * (-F.log(input) - 1) */
+/* derivatives.special.entr: input=grad * -(F.log(input) + 1) */
 static const Parameter parameters_of_entr_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2727,7 +2625,7 @@ static const Variant variants_of_entr_grad_of_input[] = {
 };
 DESCRIBE(entr_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.special.xlogy: input=F.drop_where(F.logical_and(input == 0, other <= 0), grad * F.log(other)) */
+/* derivatives.special.xlogy: input=F.drop_where(F.logical_and(input == 0, other <= 0), F.xlogy(grad, other)) */
 static const Parameter parameters_of_xlogy_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2751,7 +2649,7 @@ static const Variant variants_of_xlogy_grad_of_other[] = {
 };
 DESCRIBE(xlogy_grad_of_other, NULL, 0, 0, 0)
 
-/* derivatives.special.xlog1py: input=F.drop_where(F.logical_and(input == 0, other <= -1), grad * F.log1p(othe... */
+/* derivatives.special.xlog1py: input=F.drop_where(F.logical_and(input == 0, other <= -1), F.xlog1py(grad, oth... */
 static const Parameter parameters_of_xlog1py_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2832,7 +2730,7 @@ static const Variant variants_of_cos_grad_of_input[] = {
 };
 DESCRIBE(cos_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.tan: input=grad * F.conj(1 + result * result) */
+/* derivatives.trigonometric.tan: input=grad * F.conj(F.pow_scalar(result, 2) + 1) */
 static const Parameter parameters_of_tan_grad_of_input[] = {
     {"grad", ARRAY},
     {"result", ARRAY},
@@ -2843,7 +2741,7 @@ static const Variant variants_of_tan_grad_of_input[] = {
 };
 DESCRIBE(tan_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.asin: input=grad * F.conj(F.rsqrt((1 - input) * (1 + input))) */
+/* derivatives.trigonometric.asin: input=grad * F.conj(F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 ... */
 static const Parameter parameters_of_asin_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2854,7 +2752,7 @@ static const Variant variants_of_asin_grad_of_input[] = {
 };
 DESCRIBE(asin_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.acos: input=grad * F.conj(-F.rsqrt((1 - input) * (1 + input))) */
+/* derivatives.trigonometric.acos: input=grad * F.conj(-F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1... */
 static const Parameter parameters_of_acos_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2887,7 +2785,7 @@ static const Variant variants_of_sinh_grad_of_input[] = {
 };
 DESCRIBE(sinh_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.asinh: input=grad * F.conj(F.rsqrt(input * input + 1)) */
+/* derivatives.trigonometric.asinh: input=grad * F.conj(F.rsqrt(F.pow_scalar(input, 2) + 1)) */
 static const Parameter parameters_of_asinh_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2909,7 +2807,7 @@ static const Variant variants_of_acosh_grad_of_input[] = {
 };
 DESCRIBE(acosh_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.atanh: input=grad / F.conj((1 - input) * (1 + input)) */
+/* derivatives.trigonometric.atanh: input=grad * 1 / F.conj(F.exactly(1 - F.pow_scalar(input, 2), (1 - input) ... */
 static const Parameter parameters_of_atanh_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2920,7 +2818,7 @@ static const Variant variants_of_atanh_grad_of_input[] = {
 };
 DESCRIBE(atanh_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.hypot: input=grad * (input / result) */
+/* derivatives.trigonometric.hypot: input=grad * input / result */
 static const Parameter parameters_of_hypot_grad_of_input[] = {
     {"grad", ARRAY},
     {"input", ARRAY},
@@ -2928,11 +2826,11 @@ static const Parameter parameters_of_hypot_grad_of_input[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_hypot_grad_of_input[] = {
-    {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
+    {loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(hypot_grad_of_input, NULL, 0, 0, 0)
 
-/* derivatives.trigonometric.hypot: other=grad * (other / result) */
+/* derivatives.trigonometric.hypot: other=grad * other / result */
 static const Parameter parameters_of_hypot_grad_of_other[] = {
     {"grad", ARRAY},
     {"other", ARRAY},
@@ -2940,9 +2838,29 @@ static const Parameter parameters_of_hypot_grad_of_other[] = {
     {"owned", OWNED, 1},
 };
 static const Variant variants_of_hypot_grad_of_other[] = {
-    {loop_hypot_grad_of_input_float32, loop_hypot_grad_of_input_float64, 65536, 0},
+    {loop_xlogy_grad_of_other_float32, loop_xlogy_grad_of_other_float64, 65536, 0},
 };
 DESCRIBE(hypot_grad_of_other, NULL, 0, 0, 0)
+
+/* derivatives.trigonometric.deg2rad: input=grad * 0.017453292519943295 */
+static const Parameter parameters_of_deg2rad_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_deg2rad_grad_of_input[] = {
+    {loop_deg2rad_float32, loop_deg2rad_float64, 65536, 0},
+};
+DESCRIBE(deg2rad_grad_of_input, NULL, 0, 0, 0)
+
+/* derivatives.trigonometric.rad2deg: input=grad * 57.29577951308232 */
+static const Parameter parameters_of_rad2deg_grad_of_input[] = {
+    {"grad", ARRAY},
+    {"owned", OWNED, 1},
+};
+static const Variant variants_of_rad2deg_grad_of_input[] = {
+    {loop_rad2deg_float32, loop_rad2deg_float64, 65536, 0},
+};
+DESCRIBE(rad2deg_grad_of_input, NULL, 0, 0, 0)
 
 /* derivatives.trigonometric.sinc: input=F.sinc_grad(grad, input) */
 static const Parameter parameters_of_sinc_grad_of_input[] = {
@@ -3046,6 +2964,8 @@ const KernelEntry elementwise_kernels[] = {
     {"erfc", .elementwise = &description_of_erfc, .in_order = 1},
     {"erfinv", .elementwise = &description_of_erfinv, .in_order = 1},
     {"sinc", .elementwise = &description_of_sinc, .in_order = 1},
+    {"sinc_slope", .elementwise = &description_of_sinc_slope, .in_order = 1},
+    {"erfcx_slope", .elementwise = &description_of_erfcx_slope, .in_order = 1},
     {"xlogy", .elementwise = &description_of_xlogy, .in_order = 1},
     {"xlog1py", .elementwise = &description_of_xlog1py, .in_order = 1},
     {"entr", .elementwise = &description_of_entr, .in_order = 1},
@@ -3127,19 +3047,12 @@ const KernelEntry elementwise_kernels[] = {
     {"log1p_grad_of_input", .elementwise = &description_of_log1p_grad_of_input, .in_order = 1},
     {"logaddexp_grad_of_input", .elementwise = &description_of_logaddexp_grad_of_input, .in_order = 1},
     {"logaddexp_grad_of_other", .elementwise = &description_of_logaddexp_grad_of_other, .in_order = 1},
-    {"logaddexp2_grad_of_input", .elementwise = &description_of_logaddexp2_grad_of_input, .in_order = 1},
-    {"logaddexp2_grad_of_other", .elementwise = &description_of_logaddexp2_grad_of_other, .in_order = 1},
     {"lerp_grad_of_input", .elementwise = &description_of_lerp_grad_of_input, .in_order = 1},
     {"lerp_grad_of_end", .elementwise = &description_of_lerp_grad_of_end, .in_order = 1},
     {"lerp_grad_of_weight", .elementwise = &description_of_lerp_grad_of_weight, .in_order = 1},
     {"lerp_scalar_grad_of_input", .elementwise = &description_of_lerp_scalar_grad_of_input, .in_order = 1},
-    {"lerp_scalar_grad_of_end", .elementwise = &description_of_lerp_scalar_grad_of_end, .in_order = 1},
-    {"unit_or_zero_grad_of_input", .elementwise = &description_of_unit_or_zero_grad_of_input, .in_order = 1},
-    {"unit_or_zero_grad_of_other", .elementwise = &description_of_unit_or_zero_grad_of_other, .in_order = 1},
-    {"pow_or_zero_grad_of_input", .elementwise = &description_of_pow_or_zero_grad_of_input, .in_order = 1},
     {"nextafter_grad_of_input", .elementwise = &description_of_nextafter_grad_of_input, .in_order = 1},
     {"frexp_grad_of_input", .elementwise = &description_of_frexp_grad_of_input, .in_order = 1},
-    {"ldexp_grad_of_input", .elementwise = &description_of_ldexp_grad_of_input, .in_order = 1},
     {"ldexp_grad_of_other", .elementwise = &description_of_ldexp_grad_of_other, .in_order = 1},
     {"where_grad_of_input", .elementwise = &description_of_where_grad_of_input, .in_order = 1},
     {"where_grad_of_other", .elementwise = &description_of_where_grad_of_other, .in_order = 1},
@@ -3151,6 +3064,7 @@ const KernelEntry elementwise_kernels[] = {
     {"erfcx_grad_of_input", .elementwise = &description_of_erfcx_grad_of_input, .in_order = 1},
     {"erfinv_grad_of_input", .elementwise = &description_of_erfinv_grad_of_input, .in_order = 1},
     {"ndtr_grad_of_input", .elementwise = &description_of_ndtr_grad_of_input, .in_order = 1},
+    {"log_ndtr_grad_of_input", .elementwise = &description_of_log_ndtr_grad_of_input, .in_order = 1},
     {"ndtri_grad_of_input", .elementwise = &description_of_ndtri_grad_of_input, .in_order = 1},
     {"entr_grad_of_input", .elementwise = &description_of_entr_grad_of_input, .in_order = 1},
     {"xlogy_grad_of_input", .elementwise = &description_of_xlogy_grad_of_input, .in_order = 1},
@@ -3172,6 +3086,8 @@ const KernelEntry elementwise_kernels[] = {
     {"atanh_grad_of_input", .elementwise = &description_of_atanh_grad_of_input, .in_order = 1},
     {"hypot_grad_of_input", .elementwise = &description_of_hypot_grad_of_input, .in_order = 1},
     {"hypot_grad_of_other", .elementwise = &description_of_hypot_grad_of_other, .in_order = 1},
+    {"deg2rad_grad_of_input", .elementwise = &description_of_deg2rad_grad_of_input, .in_order = 1},
+    {"rad2deg_grad_of_input", .elementwise = &description_of_rad2deg_grad_of_input, .in_order = 1},
     {"sinc_grad_of_input", .elementwise = &description_of_sinc_grad_of_input, .in_order = 1},
     {NULL},
 };

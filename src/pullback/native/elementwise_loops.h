@@ -1477,6 +1477,50 @@ MULTIVERSIONED void NAME(loop_sinc)(void *out, void *const *operands, const doub
     }
 }
 
+MULTIVERSIONED void NAME(loop_sinc_slope)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    int beyond = 0;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL angle = (input * (REAL)3.141592653589793);
+        const REAL square = (angle * angle);
+        const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
+        const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
+        const REAL far = (((angle * cos_of(angle)) - sin_of(angle)) / (input * square));
+        beyond |= abs_of(angle) > (REAL)LARGEST_ANGLE;
+        out_at[i] = ((abs_of(angle) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle) * near) : far);
+    }
+    if (beyond)
+        INDEPENDENT
+        for (size_t i = 0; i < count; i++) {
+            const REAL input = input_at[i];
+            const REAL angle = (input * (REAL)3.141592653589793);
+            const REAL square = (angle * angle);
+            const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
+            const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
+            const REAL far = (((angle * libm_cos_of(angle)) - libm_sin_of(angle)) / (input * square));
+            out_at[i] = ((abs_of(angle) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle) * near) : far);
+        }
+}
+
+MULTIVERSIONED void NAME(loop_erfcx_slope)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *input_at = operands[0];
+    const REAL *restrict result_at = operands[1];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL input = input_at[i];
+        const REAL result = result_at[i];
+        out_at[i] = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126);
+    }
+}
+
 MULTIVERSIONED void NAME(loop_xlogy)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -1737,7 +1781,7 @@ MULTIVERSIONED void NAME(loop_silu_grad_of_input)(void *out, void *const *operan
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL gate = ((REAL)1 / ((REAL)1 + exp_of((-input))));
-        out_at[i] = (grad * (gate * ((REAL)1 + (input * ((REAL)1 - gate)))));
+        out_at[i] = ((grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1));
     }
 }
 
@@ -1751,9 +1795,9 @@ MULTIVERSIONED void NAME(loop_mish_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL scaled = (input * (REAL)1);
-        const REAL input_2 = ((scaled > (REAL)20) ? input : (log1p_of(exp_of(scaled)) / (REAL)1));
-        const REAL squashed = tanh_of(input_2);
+        const REAL input_2 = exp_of(input);
+        const REAL input_3 = log1p_of(input_2);
+        const REAL squashed = tanh_of(input_3);
         out_at[i] = (grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp_of((-input))))) * ((REAL)1 - (squashed * squashed)))));
     }
 }
@@ -1830,8 +1874,8 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));
-        out_at[i] = (((input < (REAL)0) | (input > (REAL)1)) ? (REAL)NAN : slope);
+        const REAL slope = (grad / (input * ((REAL)1 - input)));
+        out_at[i] = (((input >= (REAL)0) & (input <= (REAL)1)) ? slope : (REAL)NAN);
     }
 }
 
@@ -1846,7 +1890,7 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *ope
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));
+        const REAL slope = (grad / (input * ((REAL)1 - input)));
         out_at[i] = (((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0);
     }
 }
@@ -2111,7 +2155,7 @@ MULTIVERSIONED void NAME(loop_reciprocal_grad_of_input)(void *out, void *const *
     }
 }
 
-MULTIVERSIONED void NAME(loop_addcmul_grad_of_tensor1_1)(void *out, void *const *operands, const double *numbers, size_t count)
+MULTIVERSIONED void NAME(loop_addcmul_grad_of_tensor1)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
     REAL *out_at = out;
@@ -2206,7 +2250,7 @@ MULTIVERSIONED void NAME(loop_fmax_grad_of_input)(void *out, void *const *operan
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (((input >= other) | (other != other)) ? grad : (REAL)0);
+        out_at[i] = ((!((input >= other) | (other != other))) ? (REAL)0 : grad);
     }
 }
 
@@ -2238,7 +2282,7 @@ MULTIVERSIONED void NAME(loop_fmin_grad_of_input)(void *out, void *const *operan
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (((input <= other) | (other != other)) ? grad : (REAL)0);
+        out_at[i] = ((!((input <= other) | (other != other))) ? (REAL)0 : grad);
     }
 }
 
@@ -2499,7 +2543,7 @@ MULTIVERSIONED void NAME(loop_nan_to_num_grad_of_input)(void *out, void *const *
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        out_at[i] = (((input - input) == (REAL)0) ? grad : (REAL)0);
+        out_at[i] = (grad * (((input - input) == (REAL)0) ? (REAL)1 : (REAL)0));
     }
 }
 
@@ -2631,7 +2675,7 @@ MULTIVERSIONED void NAME(loop_rsqrt_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
-        out_at[i] = ((grad * ((result * result) * result)) / (REAL)(-2));
+        out_at[i] = (((REAL)(-0.5) * grad) * ((result * result) * result));
     }
 }
 
@@ -2739,44 +2783,6 @@ MULTIVERSIONED void NAME(loop_logaddexp_grad_of_other)(void *out, void *const *o
     }
 }
 
-#ifdef FOR_FLOAT32
-MULTIVERSIONED void NAME(loop_logaddexp2_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict other_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL other = other_at[i];
-        const REAL input_2 = (other - input);
-        out_at[i] = (grad / ((REAL)1 + exp2_of(input_2)));
-    }
-}
-#endif
-
-#ifdef FOR_FLOAT32
-MULTIVERSIONED void NAME(loop_logaddexp2_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict other_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL other = other_at[i];
-        const REAL input_2 = (input - other);
-        out_at[i] = (grad / ((REAL)1 + exp2_of(input_2)));
-    }
-}
-#endif
-
 MULTIVERSIONED void NAME(loop_lerp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2820,126 +2826,6 @@ MULTIVERSIONED void NAME(loop_lerp_scalar_grad_of_input)(void *out, void *const 
     }
 }
 
-MULTIVERSIONED void NAME(loop_unit_or_zero_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict other_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL other = other_at[i];
-        out_at[i] = (((other == (REAL)0) ? (grad * (REAL)0) : grad) / other);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_unit_or_zero_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict other_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL other = other_at[i];
-        out_at[i] = ((-(grad * (input / ((other == (REAL)0) ? (REAL)INFINITY : other)))) / other);
-    }
-}
-
-MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double exponent = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (input * (REAL)exponent));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_1)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double exponent = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * ((input * input) * (REAL)exponent));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_2)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double exponent = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((input * input) * input) * (REAL)exponent));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_3)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double exponent = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((REAL)1 / (input * input)) * (REAL)exponent));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_4)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double exponent = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((REAL)1 / sqrt_of(input)) * (REAL)exponent));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_pow_or_zero_grad_of_input_5)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const double exponent = numbers[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        out_at[i] = (((input == (REAL)0) ? (grad * (REAL)0) : grad) * (sqrt_of(input) * (REAL)exponent));
-    }
-}
-
 MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
     ASSUME_WHOLE(count);
@@ -2952,7 +2838,7 @@ MULTIVERSIONED void NAME(loop_nextafter_grad_of_input)(void *out, void *const *o
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = ((input == other) ? (REAL)0 : grad);
+        out_at[i] = ((input != other) ? grad : (REAL)0);
     }
 }
 
@@ -2971,36 +2857,6 @@ MULTIVERSIONED void NAME(loop_frexp_grad_of_input)(void *out, void *const *opera
     }
 }
 #endif
-
-#ifdef FOR_FLOAT32
-MULTIVERSIONED void NAME(loop_ldexp_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict other_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL other = other_at[i];
-        out_at[i] = (grad * exp2_of(other));
-    }
-}
-#endif
-
-MULTIVERSIONED void NAME(loop_ldexp_grad_of_other)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict result_at = operands[1];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL result = result_at[i];
-        out_at[i] = (grad * (result * (REAL)0.6931471805599453));
-    }
-}
 
 MULTIVERSIONED void NAME(loop_where_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
 {
@@ -3042,7 +2898,7 @@ MULTIVERSIONED void NAME(loop_copysign_grad_of_input)(void *out, void *const *op
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL result = result_at[i];
-        out_at[i] = ((input == (REAL)0) ? (REAL)0 : (grad * (result / input)));
+        out_at[i] = (grad * ((input == (REAL)0) ? (REAL)0 : (result / input)));
     }
 }
 
@@ -3070,8 +2926,8 @@ MULTIVERSIONED void NAME(loop_erf_grad_of_input)(void *out, void *const *operand
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((-input) * input);
-        out_at[i] = ((grad * exp_of(input_2)) * (REAL)1.1283791670955126);
+        const REAL input_2 = (-(input * input));
+        out_at[i] = ((exp_of(input_2) * (REAL)1.1283791670955126) * grad);
     }
 }
 
@@ -3085,8 +2941,8 @@ MULTIVERSIONED void NAME(loop_erfc_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((-input) * input);
-        out_at[i] = ((grad * exp_of(input_2)) * (REAL)(-1.1283791670955126));
+        const REAL input_2 = (-(input * input));
+        out_at[i] = ((exp_of(input_2) * (REAL)(-1.1283791670955126)) * grad);
     }
 }
 
@@ -3102,7 +2958,9 @@ MULTIVERSIONED void NAME(loop_erfcx_grad_of_input)(void *out, void *const *opera
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL result = result_at[i];
-        out_at[i] = (grad * ((((REAL)2 * input) * result) - (REAL)1.1283791670955126));
+        const REAL shown = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126);
+        const REAL exact = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126);
+        out_at[i] = (exact * grad);
     }
 }
 
@@ -3116,9 +2974,9 @@ MULTIVERSIONED void NAME(loop_erfinv_grad_of_input)(void *out, void *const *oper
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL value = erfinv_of(input);
-        const REAL input_2 = (value * value);
-        out_at[i] = (grad * (exp_of(input_2) * (REAL)0.886226925452758));
+        const REAL input_2 = erfinv_of(input);
+        const REAL input_3 = (input_2 * input_2);
+        out_at[i] = ((exp_of(input_3) * (REAL)0.886226925452758) * grad);
     }
 }
 
@@ -3132,8 +2990,26 @@ MULTIVERSIONED void NAME(loop_ndtr_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((input * input) / (REAL)(-2));
-        out_at[i] = ((grad * exp_of(input_2)) * (REAL)0.3989422804014327);
+        const REAL input_2 = (input * (REAL)0.7071067811865476);
+        const REAL input_3 = (-(input_2 * input_2));
+        out_at[i] = (((exp_of(input_3) * (REAL)1.1283791670955126) * (grad * (REAL)0.5)) * (REAL)0.7071067811865476);
+    }
+}
+
+MULTIVERSIONED void NAME(loop_log_ndtr_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
+{
+    ASSUME_WHOLE(count);
+    REAL *out_at = out;
+    const REAL *grad_at = operands[0];
+    const REAL *restrict input_at = operands[1];
+    const REAL *restrict result_at = operands[2];
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const REAL grad = grad_at[i];
+        const REAL input = input_at[i];
+        const REAL result = result_at[i];
+        const REAL input_2 = (-(result + ((input * input) / (REAL)2)));
+        out_at[i] = ((grad / (REAL)2.5066282746310002) * exp_of(input_2));
     }
 }
 
@@ -3148,7 +3024,7 @@ MULTIVERSIONED void NAME(loop_ndtri_grad_of_input)(void *out, void *const *opera
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
         const REAL input = ((result * result) / (REAL)2);
-        out_at[i] = ((grad * exp_of(input)) * (REAL)2.5066282746310002);
+        out_at[i] = ((grad * (REAL)2.5066282746310002) * exp_of(input));
     }
 }
 
@@ -3162,7 +3038,7 @@ MULTIVERSIONED void NAME(loop_entr_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        out_at[i] = (grad * ((-log_of(input)) - (REAL)1));
+        out_at[i] = (grad * (-(log_of(input) + (REAL)1)));
     }
 }
 
@@ -3178,7 +3054,7 @@ MULTIVERSIONED void NAME(loop_xlogy_grad_of_input)(void *out, void *const *opera
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (((input == (REAL)0) & (other <= (REAL)0)) ? (REAL)0 : (grad * log_of(other)));
+        out_at[i] = (((input == (REAL)0) & (other <= (REAL)0)) ? (REAL)0 : (((grad == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (grad * log_of(other))));
     }
 }
 
@@ -3210,7 +3086,7 @@ MULTIVERSIONED void NAME(loop_xlog1py_grad_of_input)(void *out, void *const *ope
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
         const REAL other = other_at[i];
-        out_at[i] = (((input == (REAL)0) & (other <= (REAL)(-1))) ? (REAL)0 : (grad * log1p_of(other)));
+        out_at[i] = (((input == (REAL)0) & (other <= (REAL)(-1))) ? (REAL)0 : (((grad == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (grad * log1p_of(other))));
     }
 }
 
@@ -3336,7 +3212,7 @@ MULTIVERSIONED void NAME(loop_tan_grad_of_input)(void *out, void *const *operand
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL result = result_at[i];
-        out_at[i] = (grad * ((REAL)1 + (result * result)));
+        out_at[i] = (grad * ((result * result) + (REAL)1));
     }
 }
 
@@ -3350,8 +3226,9 @@ MULTIVERSIONED void NAME(loop_asin_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = (((REAL)1 - input) * ((REAL)1 + input));
-        out_at[i] = (grad * ((REAL)1 / sqrt_of(input_2)));
+        const REAL shown = (((-input) * input) + (REAL)1);
+        const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));
+        out_at[i] = (grad * ((REAL)1 / sqrt_of(exact)));
     }
 }
 
@@ -3365,8 +3242,9 @@ MULTIVERSIONED void NAME(loop_acos_grad_of_input)(void *out, void *const *operan
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = (((REAL)1 - input) * ((REAL)1 + input));
-        out_at[i] = (grad * (-((REAL)1 / sqrt_of(input_2))));
+        const REAL shown = (((-input) * input) + (REAL)1);
+        const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));
+        out_at[i] = (grad * (-((REAL)1 / sqrt_of(exact))));
     }
 }
 
@@ -3425,8 +3303,9 @@ MULTIVERSIONED void NAME(loop_acosh_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL input_2 = ((input - (REAL)1) * (input + (REAL)1));
-        out_at[i] = (grad * ((REAL)1 / sqrt_of(input_2)));
+        const REAL shown = ((input * input) - (REAL)1);
+        const REAL exact = ((input - (REAL)1) * (input + (REAL)1));
+        out_at[i] = (grad * ((REAL)1 / sqrt_of(exact)));
     }
 }
 
@@ -3440,23 +3319,9 @@ MULTIVERSIONED void NAME(loop_atanh_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        out_at[i] = (grad / (((REAL)1 - input) * ((REAL)1 + input)));
-    }
-}
-
-MULTIVERSIONED void NAME(loop_hypot_grad_of_input)(void *out, void *const *operands, const double *numbers, size_t count)
-{
-    ASSUME_WHOLE(count);
-    REAL *out_at = out;
-    const REAL *grad_at = operands[0];
-    const REAL *restrict input_at = operands[1];
-    const REAL *restrict result_at = operands[2];
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++) {
-        const REAL grad = grad_at[i];
-        const REAL input = input_at[i];
-        const REAL result = result_at[i];
-        out_at[i] = (grad * (input / result));
+        const REAL shown = ((REAL)1 - (input * input));
+        const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));
+        out_at[i] = ((grad * (REAL)1) / exact);
     }
 }
 
@@ -3473,9 +3338,16 @@ MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operan
         const REAL input = input_at[i];
         const REAL angle = (input * (REAL)3.141592653589793);
         const REAL area = ((input * input) * (REAL)3.141592653589793);
-        const REAL slope = (((angle * cos_of(angle)) - sin_of(angle)) / area);
+        const REAL angle_2 = (input * (REAL)3.141592653589793);
+        const REAL square = (angle_2 * angle_2);
+        const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
+        const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
+        const REAL far = (((angle_2 * cos_of(angle_2)) - sin_of(angle_2)) / (input * square));
+        const REAL shown = (((angle * cos_of(angle)) - sin_of(angle)) / area);
+        const REAL exact = ((abs_of(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);
         beyond |= abs_of(angle) > (REAL)LARGEST_ANGLE;
-        out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * slope));
+        beyond |= abs_of(angle_2) > (REAL)LARGEST_ANGLE;
+        out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * exact));
     }
     if (beyond)
         INDEPENDENT
@@ -3484,7 +3356,13 @@ MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operan
             const REAL input = input_at[i];
             const REAL angle = (input * (REAL)3.141592653589793);
             const REAL area = ((input * input) * (REAL)3.141592653589793);
-            const REAL slope = (((angle * libm_cos_of(angle)) - libm_sin_of(angle)) / area);
-            out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * slope));
+            const REAL angle_2 = (input * (REAL)3.141592653589793);
+            const REAL square = (angle_2 * angle_2);
+            const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
+            const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
+            const REAL far = (((angle_2 * libm_cos_of(angle_2)) - libm_sin_of(angle_2)) / (input * square));
+            const REAL shown = (((angle * libm_cos_of(angle)) - libm_sin_of(angle)) / area);
+            const REAL exact = ((abs_of(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);
+            out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * exact));
         }
 }

@@ -19,6 +19,7 @@ from pullback.backend.dtype import widen_half
 from pullback.backend.halves import rounded
 from pullback.engine.double_pullback import double_pullback
 from pullback.errors import derivative_not_implemented
+from pullback.facts import fact_of
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.recording import zero_grad_array, zero_grad_tensor
@@ -80,8 +81,18 @@ def differentiable_rule(name: str) -> Callable[..., Any]:
     from pullback import generated  # lazy: above this layer
     from pullback.rules.emit_apply import Path, emit_body
 
-    body = emit_body(read_operation(name), Path(on_arrays=False))
-    return _compiled(f"{name}_on_tensors", body, {"F": generated}, f"the rule of {name} on Tensors")
+    operation = read_operation(name)
+    body = emit_body(operation, Path(on_arrays=False))
+    rule = _compiled(f"{name}_on_tensors", body, {"F": generated}, f"the rule of {name} on Tensors")
+    if nodes := fact_of(name, "gradient_nodes"):
+        from pullback.recording.gradient_node import with_gradient_nodes  # lazy: few operations have such nodes
+
+        return with_gradient_nodes(rule, nodes, [p.name for p in operation.inputs])
+    if operation.rule.options.get("fused"):
+        from pullback.recording.fused_gradient import shown_by_steps  # lazy: few operations are fused
+
+        return shown_by_steps(rule)
+    return rule
 
 
 def apply_rarely(node: Node, grads: Sequence[Any], edges: Any) -> Any:

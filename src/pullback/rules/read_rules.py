@@ -37,7 +37,7 @@ _ALLOWED = (
     ast.Tuple, ast.Subscript, ast.Slice, ast.Starred, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
     ast.keyword, ast.List,
 )  # fmt: skip
-ATTRIBUTES = {"shape", "dtype", "ndim", "device"}
+ATTRIBUTES = {"shape", "dtype", "ndim", "device", "column_major"}
 
 
 def read_rules(folder: Path, kernels: dict[str, Kernel], refusals: list[Refusal]) -> list[Operation]:

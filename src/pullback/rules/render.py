@@ -32,14 +32,15 @@ class Library:
         if name not in self.operations and name not in self.formulas:
             message = f"F.{name} cannot be differentiated: give the kernel a rule, or write {name} in formulas.py"
             raise Refusal(path, line, message)
-        return _left_to_f(name), ""
+        return left_to_f(name), ""
 
 
-def _left_to_f(name: str) -> ast.expr:
+def left_to_f(name: str) -> ast.expr:
+    """`F.name`, whatever `F` will be."""
     return ast.Attribute(ast.Name("F", ast.Load()), name, ast.Load())
 
 
-_ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "plus", ast.Sub: "minus", ast.Mult: "times", ast.Div: "over"}
+ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "plus", ast.Sub: "minus", ast.Mult: "times", ast.Div: "over"}
 """On Tensors, operators with a number are functions: see formulas/number_arithmetic.py."""
 
 
@@ -73,10 +74,10 @@ class _Renderer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        name = _ARITHMETIC.get(type(node.op))
+        name = ARITHMETIC.get(type(node.op))
         if self.on_arrays or name is None or self._is_number(node.left) == self._is_number(node.right):
             return self.generic_visit(node)
-        return ast.Call(_left_to_f(name), [self.visit(node.left), self.visit(node.right)], [])
+        return ast.Call(left_to_f(name), [self.visit(node.left), self.visit(node.right)], [])
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether a part of a rule is a number whatever the arguments are; a tensor operand may be one, and is not asked."""
@@ -84,15 +85,28 @@ class _Renderer(ast.NodeTransformer):
             return self._is_number(node.left) and self._is_number(node.right)
         if isinstance(node, ast.UnaryOp):
             return self._is_number(node.operand)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "F.conj":
+            return self._is_number(node.args[0])
         return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in self._plain)
 
     def _callee(self, name: str, line: int) -> ast.expr:
         if self.library is None:
-            return _left_to_f(name)
+            return left_to_f(name)
         function, module = self.library.callee(name, self.operation, line, on_arrays=self.on_arrays)
         if module:
             self.imports.add((module, name))
         return function
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        test = node.test
+        if not isinstance(test, ast.Attribute) or test.attr != "column_major":
+            return self.generic_visit(node)
+        if self.on_arrays:  # how PyTorch's graph comes to the same values
+            return self.visit(node.orelse)
+        assert isinstance(test.value, ast.Name)
+        place = [p.name for p in self.operation.inputs].index(test.value.id)
+        asked = f"self.is_column_major({test.value.id!r}, {place})"
+        return ast.IfExp(ast.parse(asked, mode="eval").body, self.visit(node.body), self.visit(node.orelse))
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.inlined:

@@ -79,7 +79,9 @@ class SavedValues:
     def attributes(self) -> list[tuple[str, str]]:
         """(tensor, attribute) pairs that are saved; ndim follows from shape."""
         pairs = {
-            (name, "shape" if attr == "ndim" else attr) for name, attr in self.total.attributes if attr != "device"
+            (name, "shape" if attr == "ndim" else attr)
+            for name, attr in self.total.attributes
+            if attr not in ("device", "column_major")
         }
         return sorted(pairs)
 
@@ -96,7 +98,9 @@ def saved_values(operation: Operation) -> SavedValues:
 
 def is_fresh(line: Line, rule: Rule) -> bool:
     """Whether the line's array is surely a new one that nobody else holds. See Note [Owned gradients]."""
-    return line.not_implemented is None and (_fresh(line.expression) or _is_fresh_part(line.expression, rule))
+    return line.not_implemented is None and (
+        _fresh(line.expression, dict(rule.assignments)) or _is_fresh_part(line.expression, rule)
+    )
 
 
 def _is_fresh_part(expression: ast.expr, rule: Rule) -> bool:
@@ -109,15 +113,19 @@ def _is_fresh_part(expression: ast.expr, rule: Rule) -> bool:
     )
 
 
-def _fresh(expression: ast.expr) -> bool:
+def _fresh(expression: ast.expr, assigned: dict[str, ast.expr]) -> bool:
     if isinstance(expression, ast.IfExp):
-        return _fresh(expression.body) and _fresh(expression.orelse)
+        if isinstance(expression.test, ast.Attribute) and expression.test.attr == "column_major":
+            return _fresh(expression.orelse, assigned)  # what arrays compute
+        return _fresh(expression.body, assigned) and _fresh(expression.orelse, assigned)
+    if isinstance(expression, ast.Name):
+        return expression.id in assigned and _fresh(assigned[expression.id], assigned)
     if isinstance(expression, ast.BinOp):
         return True
     if isinstance(expression, ast.UnaryOp):
         return isinstance(expression.op, ast.USub)
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
         if expression.func.attr == "depending_on":
-            return _fresh(expression.args[0])
+            return _fresh(expression.args[0], assigned)
         return bool(fact_of(expression.func.attr, "fresh"))
     return False

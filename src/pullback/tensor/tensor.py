@@ -304,7 +304,7 @@ class Tensor(TensorBase):
     def grad_fn(self) -> Node | None:
         """The node that made this tensor, None for a leaf."""
         edge = self._gradient_edge()
-        return None if edge is None else edge[0]
+        return None if edge is None else edge[0].seen()
 
     @property
     def _grad_fn(self) -> Node | None:

@@ -314,6 +314,12 @@ KERNELS: dict[str, Any] = {
     "sinc": ((("input", "ARRAY", ...),), False, (
         ('True', '', 'sinc_of(input)'),
     )),
+    "sinc_slope": ((("input", "ARRAY", ...),), False, (
+        ('True', 'const REAL angle = (input * (REAL)3.141592653589793); const REAL square = (angle * angle); const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14)))))); const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail)))))))); const REAL far = (((angle * cos(angle)) - sin(angle)) / (input * square));', '((fabs(angle) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle) * near) : far)'),
+    )),
+    "erfcx_slope": ((("input", "ARRAY", ...), ("result", "ARRAY", ...),), False, (
+        ('True', '', '((((REAL)2 * input) * result) - (REAL)1.1283791670955126)'),
+    )),
     "xlogy": ((("input", "ARRAY", ...), ("other", "ARRAY", ...),), False, (
         ('True', '', '(((input == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (input * log(other)))'),
     )),
@@ -366,10 +372,10 @@ KERNELS: dict[str, Any] = {
         ('True', '', '(input * (REAL)57.29577951308232)'),
     )),
     "silu_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '(grad * (gate * ((REAL)1 + (input * ((REAL)1 - gate)))))'),
+        ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '((grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1))'),
     )),
     "mish_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL scaled = (input * (REAL)1); const REAL input_2 = ((scaled > (REAL)20) ? input : (log1p(exp(scaled)) / (REAL)1)); const REAL squashed = tanh(input_2);', '(grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp((-input))))) * ((REAL)1 - (squashed * squashed)))))'),
+        ('True', 'const REAL input_2 = exp(input); const REAL input_3 = log1p(input_2); const REAL squashed = tanh(input_3);', '(grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp((-input))))) * ((REAL)1 - (squashed * squashed)))))'),
     )),
     "celu_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("alpha", "NUMBER", ...),), True, (
         ('(alpha != 0)', 'const REAL below = ((grad * exp((((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha)))) * (REAL)((alpha * 1.0) * (1.0 / alpha)));', '((input > (REAL)0) ? (grad * (REAL)1) : below)'),
@@ -385,8 +391,8 @@ KERNELS: dict[str, Any] = {
         ('True', 'const REAL input_2 = (grad * noise);', 'input_2'),
     )),
     "logit_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("eps", "OPTIONAL_NUMBER", ...),), True, (
-        ('(eps is None)', 'const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));', '(((input < (REAL)0) | (input > (REAL)1)) ? (REAL)NAN : slope)'),
-        ('not (eps is None)', 'const REAL slope = (grad / ((input * ((REAL)1 - input)) + (REAL)0));', '(((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0)'),
+        ('(eps is None)', 'const REAL slope = (grad / (input * ((REAL)1 - input)));', '(((input >= (REAL)0) & (input <= (REAL)1)) ? slope : (REAL)NAN)'),
+        ('not (eps is None)', 'const REAL slope = (grad / (input * ((REAL)1 - input)));', '(((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0)'),
     )),
     "tanh_backward_grad_of_output_grad": ((("grad", "ARRAY", ...), ("output", "ARRAY", ...),), True, (
         ('True', '', '(grad * ((REAL)1 - (output * output)))'),
@@ -456,12 +462,10 @@ KERNELS: dict[str, Any] = {
         ('True', '', '((-grad) * (result * result))'),
     )),
     "addcmul_grad_of_tensor1": ((("grad", "ARRAY", ...), ("tensor2", "ARRAY", ...), ("value", "NUMBER", ...),), True, (
-        ('(value == 1.0)', '', '(grad * tensor2)'),
-        ('not (value == 1.0)', '', '(grad * (tensor2 * (REAL)value))'),
+        ('True', '', '(grad * (tensor2 * (REAL)value))'),
     )),
     "addcmul_grad_of_tensor2": ((("grad", "ARRAY", ...), ("tensor1", "ARRAY", ...), ("value", "NUMBER", ...),), True, (
-        ('(value == 1.0)', '', '(grad * tensor1)'),
-        ('not (value == 1.0)', '', '(grad * (tensor1 * (REAL)value))'),
+        ('True', '', '(grad * (tensor1 * (REAL)value))'),
     )),
     "addcdiv_grad_of_tensor1": ((("grad", "ARRAY", ...), ("tensor2", "ARRAY", ...), ("value", "NUMBER", ...),), True, (
         ('True', '', '(grad * ((REAL)value / tensor2))'),
@@ -482,13 +486,13 @@ KERNELS: dict[str, Any] = {
         ('True', 'const bool loses = (input < other); const bool ties = (input == other);', '(loses ? (REAL)0 : (ties ? (grad / (REAL)2) : grad))'),
     )),
     "fmax_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '(((input >= other) | (other != other)) ? grad : (REAL)0)'),
+        ('True', '', '((!((input >= other) | (other != other))) ? (REAL)0 : grad)'),
     )),
     "fmax_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', '', '(((input >= other) | (other != other)) ? (REAL)0 : grad)'),
     )),
     "fmin_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '(((input <= other) | (other != other)) ? grad : (REAL)0)'),
+        ('True', '', '((!((input <= other) | (other != other))) ? (REAL)0 : grad)'),
     )),
     "fmin_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', '', '(((input <= other) | (other != other)) ? (REAL)0 : grad)'),
@@ -534,7 +538,7 @@ KERNELS: dict[str, Any] = {
         ('True', '', '((input > max) ? grad : (REAL)0)'),
     )),
     "nan_to_num_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', '', '(((input - input) == (REAL)0) ? grad : (REAL)0)'),
+        ('True', '', '(grad * (((input - input) == (REAL)0) ? (REAL)1 : (REAL)0))'),
     )),
     "pow_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("exponent", "NUMBER", ...),), True, (
         ('(exponent == 0.0)', None, None),
@@ -555,7 +559,7 @@ KERNELS: dict[str, Any] = {
         ('True', '', '(grad / ((REAL)2 * result))'),
     )),
     "rsqrt_grad_of_input": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '((grad * ((result * result) * result)) / (REAL)(-2))'),
+        ('True', '', '(((REAL)(-0.5) * grad) * ((result * result) * result))'),
     )),
     "exp_grad_of_input": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
         ('True', '', '(grad * result)'),
@@ -584,12 +588,6 @@ KERNELS: dict[str, Any] = {
     "logaddexp_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', 'const REAL input_2 = (input - other);', '(grad / ((REAL)1 + exp(input_2)))'),
     )),
-    "logaddexp2_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = (other - input);', '(grad / ((REAL)1 + exp2(input_2)))'),
-    )),
-    "logaddexp2_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = (input - other);', '(grad / ((REAL)1 + exp2(input_2)))'),
-    )),
     "lerp_grad_of_input": ((("grad", "ARRAY", ...), ("weight", "ARRAY", ...),), True, (
         ('True', '', '(grad * ((REAL)1 - weight))'),
     )),
@@ -602,35 +600,14 @@ KERNELS: dict[str, Any] = {
     "lerp_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("weight", "NUMBER", ...),), True, (
         ('True', '', '(grad * (REAL)(1.0 - weight))'),
     )),
-    "lerp_scalar_grad_of_end": ((("grad", "ARRAY", ...), ("weight", "NUMBER", ...),), True, (
-        ('True', '', '(grad * (REAL)weight)'),
-    )),
-    "unit_or_zero_grad_of_input": ((("grad", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '(((other == (REAL)0) ? (grad * (REAL)0) : grad) / other)'),
-    )),
-    "unit_or_zero_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '((-(grad * (input / ((other == (REAL)0) ? (REAL)INFINITY : other)))) / other)'),
-    )),
-    "pow_or_zero_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("exponent", "NUMBER", ...),), True, (
-        ('((exponent - 1.0) == 1.0)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * (input * (REAL)exponent))'),
-        ('not ((exponent - 1.0) == 1.0) and ((exponent - 1.0) == 2.0)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * ((input * input) * (REAL)exponent))'),
-        ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and ((exponent - 1.0) == 3.0)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((input * input) * input) * (REAL)exponent))'),
-        ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and ((exponent - 1.0) == -2.0)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((REAL)1 / (input * input)) * (REAL)exponent))'),
-        ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and ((exponent - 1.0) == -0.5)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * (((REAL)1 / sqrt(input)) * (REAL)exponent))'),
-        ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and ((exponent - 1.0) == 0.5)', '', '(((input == (REAL)0) ? (grad * (REAL)0) : grad) * (sqrt(input) * (REAL)exponent))'),
-        ('not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and not ((exponent - 1.0) == 0.5)', None, None),
-    )),
     "nextafter_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '((input == other) ? (REAL)0 : grad)'),
+        ('True', '', '((input != other) ? grad : (REAL)0)'),
     )),
     "frexp_grad_of_input": ((("grad", "ARRAY", ...), ("exponent", "ARRAY", ...),), True, (
         ('True', '', '(grad / exp2(exponent))'),
     )),
-    "ldexp_grad_of_input": ((("grad", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '(grad * exp2(other))'),
-    )),
     "ldexp_grad_of_other": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '(grad * (result * (REAL)0.6931471805599453))'),
+        ('True', '', '((grad * result) * (REAL)0.6931471805599453)'),
     )),
     "where_grad_of_input": ((("grad", "ARRAY", ...), ("condition", "MASK", ...),), True, (
         ('True', '', '(condition ? grad : (REAL)0)'),
@@ -639,43 +616,46 @@ KERNELS: dict[str, Any] = {
         ('True', '', '(condition ? (REAL)0 : grad)'),
     )),
     "copysign_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '((input == (REAL)0) ? (REAL)0 : (grad * (result / input)))'),
+        ('True', '', '(grad * ((input == (REAL)0) ? (REAL)0 : (result / input)))'),
     )),
     "copysign_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '((input == (REAL)0) ? (REAL)0 : (grad * (result / input)))'),
+        ('True', '', '(grad * ((input == (REAL)0) ? (REAL)0 : (result / input)))'),
     )),
     "abs_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', '', '(grad * (((input > (REAL)0) ? (REAL)1 : (REAL)0) - ((input < (REAL)0) ? (REAL)1 : (REAL)0)))'),
     )),
     "erf_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = ((-input) * input);', '((grad * exp(input_2)) * (REAL)1.1283791670955126)'),
+        ('True', 'const REAL input_2 = (-(input * input));', '((exp(input_2) * (REAL)1.1283791670955126) * grad)'),
     )),
     "erfc_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = ((-input) * input);', '((grad * exp(input_2)) * (REAL)(-1.1283791670955126))'),
+        ('True', 'const REAL input_2 = (-(input * input));', '((exp(input_2) * (REAL)(-1.1283791670955126)) * grad)'),
     )),
     "erfcx_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '(grad * ((((REAL)2 * input) * result) - (REAL)1.1283791670955126))'),
+        ('True', 'const REAL shown = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126); const REAL exact = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126);', '(exact * grad)'),
     )),
     "erfinv_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL value = erfinv(input); const REAL input_2 = (value * value);', '(grad * (exp(input_2) * (REAL)0.886226925452758))'),
+        ('True', 'const REAL input_2 = erfinv(input); const REAL input_3 = (input_2 * input_2);', '((exp(input_3) * (REAL)0.886226925452758) * grad)'),
     )),
     "ndtr_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = ((input * input) / (REAL)(-2));', '((grad * exp(input_2)) * (REAL)0.3989422804014327)'),
+        ('True', 'const REAL input_2 = (input * (REAL)0.7071067811865476); const REAL input_3 = (-(input_2 * input_2));', '(((exp(input_3) * (REAL)1.1283791670955126) * (grad * (REAL)0.5)) * (REAL)0.7071067811865476)'),
+    )),
+    "log_ndtr_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
+        ('True', 'const REAL input_2 = (-(result + ((input * input) / (REAL)2)));', '((grad / (REAL)2.5066282746310002) * exp(input_2))'),
     )),
     "ndtri_grad_of_input": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', 'const REAL input = ((result * result) / (REAL)2);', '((grad * exp(input)) * (REAL)2.5066282746310002)'),
+        ('True', 'const REAL input = ((result * result) / (REAL)2);', '((grad * (REAL)2.5066282746310002) * exp(input))'),
     )),
     "entr_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', '', '(grad * ((-log(input)) - (REAL)1))'),
+        ('True', '', '(grad * (-(log(input) + (REAL)1)))'),
     )),
     "xlogy_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '(((input == (REAL)0) & (other <= (REAL)0)) ? (REAL)0 : (grad * log(other)))'),
+        ('True', '', '(((input == (REAL)0) & (other <= (REAL)0)) ? (REAL)0 : (((grad == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (grad * log(other))))'),
     )),
     "xlogy_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', '', '((grad * input) / other)'),
     )),
     "xlog1py_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
-        ('True', '', '(((input == (REAL)0) & (other <= (REAL)(-1))) ? (REAL)0 : (grad * log1p(other)))'),
+        ('True', '', '(((input == (REAL)0) & (other <= (REAL)(-1))) ? (REAL)0 : (((grad == (REAL)0.0) & (!(other != other))) ? (REAL)0.0 : (grad * log1p(other))))'),
     )),
     "xlog1py_grad_of_other": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("other", "ARRAY", ...),), True, (
         ('True', '', '((grad * input) / (other + (REAL)1))'),
@@ -696,13 +676,13 @@ KERNELS: dict[str, Any] = {
         ('True', '', '(grad * (-sin(input)))'),
     )),
     "tan_grad_of_input": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '(grad * ((REAL)1 + (result * result)))'),
+        ('True', '', '(grad * ((result * result) + (REAL)1))'),
     )),
     "asin_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * ((REAL)1 / sqrt(input_2)))'),
+        ('True', 'const REAL shown = (((-input) * input) + (REAL)1); const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * ((REAL)1 / sqrt(exact)))'),
     )),
     "acos_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * (-((REAL)1 / sqrt(input_2))))'),
+        ('True', 'const REAL shown = (((-input) * input) + (REAL)1); const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * (-((REAL)1 / sqrt(exact))))'),
     )),
     "atan_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', '', '(grad / ((input * input) + (REAL)1))'),
@@ -714,19 +694,25 @@ KERNELS: dict[str, Any] = {
         ('True', 'const REAL input_2 = ((input * input) + (REAL)1);', '(grad * ((REAL)1 / sqrt(input_2)))'),
     )),
     "acosh_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = ((input - (REAL)1) * (input + (REAL)1));', '(grad * ((REAL)1 / sqrt(input_2)))'),
+        ('True', 'const REAL shown = ((input * input) - (REAL)1); const REAL exact = ((input - (REAL)1) * (input + (REAL)1));', '(grad * ((REAL)1 / sqrt(exact)))'),
     )),
     "atanh_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', '', '(grad / (((REAL)1 - input) * ((REAL)1 + input)))'),
+        ('True', 'const REAL shown = ((REAL)1 - (input * input)); const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '((grad * (REAL)1) / exact)'),
     )),
     "hypot_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '(grad * (input / result))'),
+        ('True', '', '((grad * input) / result)'),
     )),
     "hypot_grad_of_other": ((("grad", "ARRAY", ...), ("other", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', '', '(grad * (other / result))'),
+        ('True', '', '((grad * other) / result)'),
+    )),
+    "deg2rad_grad_of_input": ((("grad", "ARRAY", ...),), True, (
+        ('True', '', '(grad * (REAL)0.017453292519943295)'),
+    )),
+    "rad2deg_grad_of_input": ((("grad", "ARRAY", ...),), True, (
+        ('True', '', '(grad * (REAL)57.29577951308232)'),
     )),
     "sinc_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL angle = (input * (REAL)3.141592653589793); const REAL area = ((input * input) * (REAL)3.141592653589793); const REAL slope = (((angle * cos(angle)) - sin(angle)) / area);', '((area == (REAL)0) ? (REAL)0 : (grad * slope))'),
+        ('True', 'const REAL angle = (input * (REAL)3.141592653589793); const REAL area = ((input * input) * (REAL)3.141592653589793); const REAL angle_2 = (input * (REAL)3.141592653589793); const REAL square = (angle_2 * angle_2); const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14)))))); const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail)))))))); const REAL far = (((angle_2 * cos(angle_2)) - sin(angle_2)) / (input * square)); const REAL shown = (((angle * cos(angle)) - sin(angle)) / area); const REAL exact = ((fabs(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);', '((area == (REAL)0) ? (REAL)0 : (grad * exact))'),
     )),
 }
 # fmt: on

@@ -91,16 +91,6 @@ def take_reduced(level: VmapLevel, function: Callable[..., Any], args: Arguments
     return level.wrap(G.take_reduced(expanded(level, input), expanded(level, places), dim + 1, keepdim))
 
 
-@rule("put_reduced put_along add_along")
-def put_reduced(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
-    """Gradients of a choice along a dimension."""
-    input, places, shape, dim, *rest = args
-    if len(shape) == 0 or dim is None:
-        return loop(level, function, args, kwargs)
-    whole = (level.batch_size, *shape)
-    return level.wrap(function(expanded(level, input), expanded(level, places), whole, dim + 1, *rest))
-
-
 @rule("take")
 def take(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """Positions in the flattened examples."""
