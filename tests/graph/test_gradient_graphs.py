@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import pullback
+from pullback.autograd import grad as differentiate
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], str]] = {
     "sum of one": (lambda x: x.sum(), ((),), "Expand"),
@@ -48,5 +49,5 @@ def test_names_of_the_nodes_of_a_gradient(name: str) -> None:
     inputs = [pullback.rand(shape, dtype=pullback.float64).requires_grad_() for shape in shapes]
     result = function(*inputs)
     grad = pullback.ones_like(result).requires_grad_()
-    (gradient,) = pullback.autograd.grad(result, inputs[:1], grad, create_graph=True)
+    (gradient,) = differentiate(result, inputs[:1], grad, create_graph=True)
     assert " ".join(names(gradient.grad_fn)) == expected
