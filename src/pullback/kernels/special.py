@@ -92,7 +92,7 @@ def sinc_slope(input: Array) -> Array:
     square = angle * angle
     tail = 1 / 3991680 - square * (1 / 518918400 - square * (1 / 93405312000 - square * (1 / 22230464256000)))
     near = 1 / 3 - square * (1 / 30 - square * (1 / 840 - square * (1 / 45360 - square * tail)))
-    far = (angle * np.cos(angle) - np.sin(angle)) / (input * square)
+    far = (angle * np.cos(angle) - np.sin(angle)) / (input * angle)
     return np.where(np.abs(angle) < 1, -np.pi * angle * near, far)
 
 

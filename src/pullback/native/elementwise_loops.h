@@ -1490,7 +1490,7 @@ MULTIVERSIONED void NAME(loop_sinc_slope)(void *out, void *const *operands, cons
         const REAL square = (angle * angle);
         const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
         const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
-        const REAL far = (((angle * cos_of(angle)) - sin_of(angle)) / (input * square));
+        const REAL far = (((angle * cos_of(angle)) - sin_of(angle)) / (input * angle));
         beyond |= abs_of(angle) > (REAL)LARGEST_ANGLE;
         out_at[i] = ((abs_of(angle) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle) * near) : far);
     }
@@ -1502,7 +1502,7 @@ MULTIVERSIONED void NAME(loop_sinc_slope)(void *out, void *const *operands, cons
             const REAL square = (angle * angle);
             const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
             const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
-            const REAL far = (((angle * libm_cos_of(angle)) - libm_sin_of(angle)) / (input * square));
+            const REAL far = (((angle * libm_cos_of(angle)) - libm_sin_of(angle)) / (input * angle));
             out_at[i] = ((abs_of(angle) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle) * near) : far);
         }
 }
@@ -3342,7 +3342,7 @@ MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operan
         const REAL square = (angle_2 * angle_2);
         const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
         const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
-        const REAL far = (((angle_2 * cos_of(angle_2)) - sin_of(angle_2)) / (input * square));
+        const REAL far = (((angle_2 * cos_of(angle_2)) - sin_of(angle_2)) / (input * angle_2));
         const REAL shown = (((angle * cos_of(angle)) - sin_of(angle)) / area);
         const REAL exact = ((abs_of(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);
         beyond |= abs_of(angle) > (REAL)LARGEST_ANGLE;
@@ -3360,7 +3360,7 @@ MULTIVERSIONED void NAME(loop_sinc_grad_of_input)(void *out, void *const *operan
             const REAL square = (angle_2 * angle_2);
             const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14))))));
             const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail))))))));
-            const REAL far = (((angle_2 * libm_cos_of(angle_2)) - libm_sin_of(angle_2)) / (input * square));
+            const REAL far = (((angle_2 * libm_cos_of(angle_2)) - libm_sin_of(angle_2)) / (input * angle_2));
             const REAL shown = (((angle * libm_cos_of(angle)) - libm_sin_of(angle)) / area);
             const REAL exact = ((abs_of(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);
             out_at[i] = ((area == (REAL)0) ? (REAL)0 : (grad * exact));
