@@ -47,6 +47,15 @@ FLAGS = [
 """With -O2 tiles are not kept in registers: matrix products reach 40 GFLOP/s instead of 105 on one core."""
 QUICK = ["-O1", "-fexpensive-optimizations", "-DQUICK_BUILD", "-Wno-maybe-uninitialized", *FLAGS[1:]]
 """Compile in half of the time. The second makes one rounding of a product and a sum, which -O1 alone leaves as two."""
+MODULE_FLAGS = ["-O2", "-g0"]
+MODULE_FLAGS_OF_GCC = [
+    "-O1", "-g0", "-w", "-freorder-blocks-algorithm=stc", "-freorder-blocks-and-partition", "-finline-small-functions",
+    "-findirect-inlining", "-fpartial-inlining", "-fipa-sra", "-fipa-ra", "-fstrict-aliasing", "-fcaller-saves",
+    "-foptimize-sibling-calls", "-falign-functions", "-falign-jumps", "-falign-loops", "-falign-labels", "-fpeephole2",
+    "-fschedule-insns2",
+]  # fmt: skip
+"""What -O2 has and the modules that Cython writes gain from: their code is calls and tests. They compile in 0.65 of the time
+of -O2 and run as fast (-O1 alone takes half of it, and makes small operations slower by 4 %)."""
 LINK_FLAGS = ["-Wl,-s"] if sys.platform == "linux" else []
 """Names of inner functions are left out of the libraries, which are smaller by a tenth."""
 SANITIZED = ["-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", *FLAGS[2:]]
@@ -99,6 +108,10 @@ class OptionalBuild(build_ext):
     def build_extensions(self) -> None:
         """Compile the files of one extension, and several extensions, side by side; those alone that changed."""
         compile_files = self.compiler.compile
+        if self._is_gcc():
+            for extension in self.extensions:
+                if extension.name != KERNELS:
+                    extension.extra_compile_args = MODULE_FLAGS_OF_GCC
         self.build_temp = os.path.join(self.build_temp, _digest_of_flags(self.extensions))
         self.force = self.compiler.force = (
             True  # link anew: a library that is there may have been built with other flags
@@ -119,6 +132,14 @@ class OptionalBuild(build_ext):
         self.compiler.compile = compile_in_parallel
         self.parallel = os.cpu_count() if len(self.extensions) > 1 else None
         super().build_extensions()
+
+    def _is_gcc(self) -> bool:
+        """Whether the compiler is GNU's, whatever it is called: clang does not know the names of its passes."""
+        command = getattr(self.compiler, "compiler", None)
+        if not command:
+            return False
+        version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=False)
+        return "Free Software Foundation" in version.stdout
 
 
 def _included(made: str, otherwise: Iterable[str]) -> Iterable[str]:
@@ -223,7 +244,7 @@ def _hot_modules(cythonize: Any, written: dict[str, Path], target: Path) -> list
                 module,
                 [str(path)],
                 include_dirs=[numpy.get_include()],
-                extra_compile_args=["-O2", "-g0"],
+                extra_compile_args=[] if sys.platform == "win32" else MODULE_FLAGS,
                 extra_link_args=LINK_FLAGS,
             )
             for module, path in written.items()
@@ -231,11 +252,18 @@ def _hot_modules(cythonize: Any, written: dict[str, Path], target: Path) -> list
         ]
         directives = {"auto_pickle": False, "annotation_typing": typed}
         made += cythonize(
-            modules, include_path=[str(target)], language_level=3, quiet=True, compiler_directives=directives
+            modules,
+            include_path=[str(target)],
+            language_level=3,
+            quiet=True,
+            compiler_directives=directives,
+            nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,
         )
     for module, path in written.items():
         name_python_sources(path.with_suffix(".c"), module)
-    return made
+    # The longest first: at the end no processor waits for the other.
+    return sorted(made, key=lambda extension: -os.path.getsize(extension.sources[0]))
 
 
-setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild, "build_py": WholeFamilies})
+if __name__ == "__main__":  # Cython's processes may import this file
+    setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild, "build_py": WholeFamilies})

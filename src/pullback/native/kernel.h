@@ -72,6 +72,13 @@ struct KernelEntry {
 #define INDEPENDENT
 #endif
 
+/* Before a loop of one step after the other, of which there are few: as it is, without a vector's beginning and end. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLLED _Pragma("GCC unroll 4")
+#else
+#define UNROLLED
+#endif
+
 /* Below this many elements the interpreter's lock is kept: letting it go costs more than the work. */
 #define UNLOCK_ABOVE 16384
 

@@ -23,7 +23,6 @@ typedef struct {
     ptrdiff_t tiles, parts, part_size;
     const void *input;
     const double *means;
-    double *partials; /* [outer][part][inner], where there are several parts */
     void *output;
     int is_wide; /* whether the output is float64 */
 } Reduction;
@@ -153,21 +152,25 @@ static int reduce(Reduction *reduction, int type)
 {
     Layout layout = reduction->layout;
     cut(reduction);
-    reduction->partials = NULL;
-    if (reduction->parts > 1) {
-        size_t size = sizeof(double) * layout.outer * reduction->parts * layout.inner;
-        if (!(reduction->partials = PyMem_RawMalloc(size))) {
-            PyErr_NoMemory();
-            return 0;
-        }
-    }
     ptrdiff_t items = layout.outer * reduction->parts * reduction->tiles;
     ptrdiff_t work = reduction->part_size * (layout.inner < TILE ? layout.inner : TILE);
-    run_items(items, work, FOR_TYPE(type, reduction_loops)[reduction->operation], reduction);
-    if (reduction->partials) {
-        FOR_TYPE(type, join_parts)(reduction);
-        PyMem_RawFree(reduction->partials);
+    BlockFunction loop = FOR_TYPE(type, reduction_loops)[reduction->operation];
+    if (reduction->parts == 1) {
+        run_items(items, work, loop, reduction);
+        return 1;
     }
+    Reduction pieces = *reduction; /* into [outer][part][inner] */
+    double *partials = PyMem_RawMalloc(sizeof(double) * layout.outer * reduction->parts * layout.inner);
+    if (!partials) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    pieces.output = partials;
+    pieces.is_wide = 1;
+    pieces.finish = AS_IT_IS;
+    run_items(items, work, loop, &pieces);
+    FOR_TYPE(type, join_parts)(reduction, partials);
+    PyMem_RawFree(partials);
     return 1;
 }
 

@@ -20,6 +20,8 @@ INLINE int is_wide(Operation operation)
     return operation == PRODUCT || operation == DEVIATIONS || operation == WIDE_SUM;
 }
 
+#define WIDE_LANES 32 /* the fewest elements of a row that these take side by side */
+
 /* Combine two totals; NaN is larger and smaller than every number. */
 INLINE double joined(Operation operation, double first, double second)
 {

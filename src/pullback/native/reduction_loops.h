@@ -86,17 +86,19 @@ INLINE void TYPED(put)(const Reduction *reduction, ptrdiff_t at, double total)
         ((REAL *)reduction->output)[at] = (REAL)finished(reduction, total);
 }
 
-/* Few columns: several rows are taken as one wide row, whose parts are joined in the end. */
-INLINE void TYPED(reduce_narrow)(Operation operation, const REAL *input, ptrdiff_t count, ptrdiff_t width,
-                                 const double *mean, double *total)
+/* Columns that do not fill a tile. Few of them: several rows are taken as one wide row, whose parts are joined in the end. */
+INLINE void TYPED(reduce_tile)(Operation operation, const REAL *input, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t width,
+                               const double *mean, double *total)
 {
-    ptrdiff_t together = NARROW_TILE / width, whole = count / together;
-    double wide[NARROW_TILE];
-    double means[NARROW_TILE];
-    for (ptrdiff_t j = 0; mean && j < together * width; j++)
+    ptrdiff_t together = stride <= NARROW_TILE / 4 && count >= 2 * NARROW_TILE / stride ? NARROW_TILE / stride : 1;
+    ptrdiff_t whole = count / together;
+    double wide[NARROW_TILE], means[NARROW_TILE];
+    int is_narrow = together > 1;
+    for (ptrdiff_t j = 0; is_narrow && mean && j < together * width; j++)
         means[j] = mean[j % width];
-    TYPED(reduce_columns)(operation, input, whole, together * width, together * width, mean ? means : NULL, wide);
-    for (ptrdiff_t j = 0; j < width; j++) {
+    TYPED(reduce_columns)(operation, input, whole, together * stride, together * width, is_narrow && mean ? means : mean,
+                          is_narrow ? wide : total);
+    for (ptrdiff_t j = 0; is_narrow && j < width; j++) {
         total[j] = wide[j];
         for (ptrdiff_t r = 1; r < together; r++)
             total[j] = joined(operation, total[j], wide[r * width + j]);
@@ -105,53 +107,75 @@ INLINE void TYPED(reduce_narrow)(Operation operation, const REAL *input, ptrdiff
     }
 }
 
+/* Whole rows of a few elements: deciding how to go about a row would cost as much as the row. */
+INLINE void TYPED(reduce_short_rows)(Operation operation, const Reduction *reduction, ptrdiff_t begin, ptrdiff_t end)
+{
+    ptrdiff_t count = reduction->layout.count;
+    const REAL *row = (const REAL *)reduction->input + begin * count;
+    for (ptrdiff_t item = begin; item < end; item++, row += count) {
+        double mean = operation == DEVIATIONS ? reduction->means[item] : 0;
+        double total = TYPED(mapped_alone)(operation, row[0], mean);
+        if (is_wide(operation)) {
+            UNROLLED
+            for (ptrdiff_t i = 1; i < count; i++)
+                total = joined(operation, total, TYPED(mapped_alone)(operation, row[i], mean));
+        } else
+            for (ptrdiff_t i = 1; i < count; i++)
+                total = joined(operation, total, TYPED(mapped_alone)(operation, row[i], mean));
+        TYPED(put)(reduction, item, total);
+    }
+}
+
+/* Parts of rows; where rows are not cut, one after the other. */
+INLINE void TYPED(reduce_rows)(Operation operation, const Reduction *reduction, ptrdiff_t begin, ptrdiff_t end)
+{
+    ptrdiff_t parts = reduction->parts, size = reduction->part_size, last;
+    for (ptrdiff_t item = begin; item < end; item = last) {
+        ptrdiff_t part = item % parts, row = item / parts;
+        ptrdiff_t count = part == parts - 1 ? reduction->layout.count - part * size : size;
+        const REAL *input = (const REAL *)reduction->input + row * reduction->layout.count + part * size;
+        const double *mean = operation == DEVIATIONS ? reduction->means + row : NULL;
+        last = parts == 1 ? end : item + 1;
+        for (ptrdiff_t at = item; at < last; at++, input += count)
+            TYPED(put)(reduction, at, TYPED(reduce_whole_row)(operation, input, count, mean ? *mean++ : 0));
+    }
+}
+
 /* The items of a reduction: parts of rows, or parts of tiles of columns. */
 INLINE void TYPED(reduce_items)(Operation operation, const Reduction *reduction, ptrdiff_t begin, ptrdiff_t end)
 {
     Layout layout = reduction->layout;
-    const double *means = operation == DEVIATIONS ? reduction->means : NULL;
-    if (layout.inner == 1 && !reduction->partials) { /* short rows: the divisions below would cost as much as they */
-        const REAL *input = reduction->input;
-        for (ptrdiff_t row = begin; row < end; row++) {
-            const REAL *from = input + row * layout.count;
-            TYPED(put)(reduction, row, TYPED(reduce_whole_row)(operation, from, layout.count, means ? means[row] : 0));
-        }
+    ptrdiff_t tiles = reduction->tiles, parts = reduction->parts;
+    if (layout.inner == 1) {
+        if (layout.count < (is_wide(operation) ? WIDE_LANES : 8))
+            TYPED(reduce_short_rows)(operation, reduction, begin, end);
+        else
+            TYPED(reduce_rows)(operation, reduction, begin, end);
         return;
     }
     for (ptrdiff_t item = begin; item < end; item++) {
-        ptrdiff_t tile = item % reduction->tiles, part = item / reduction->tiles % reduction->parts;
-        ptrdiff_t outer = item / reduction->tiles / reduction->parts, first = part * reduction->part_size;
-        ptrdiff_t count = part == reduction->parts - 1 ? layout.count - first : reduction->part_size;
-        const REAL *input = (const REAL *)reduction->input + (outer * layout.count + first) * layout.inner + tile * TILE;
-        ptrdiff_t width = tile == reduction->tiles - 1 ? layout.inner - tile * TILE : TILE;
+        ptrdiff_t column = item % tiles * TILE, part = item / tiles % parts, outer = item / tiles / parts;
+        ptrdiff_t first = part * reduction->part_size, count = part == parts - 1 ? layout.count - first : reduction->part_size;
+        const REAL *input = (const REAL *)reduction->input + (outer * layout.count + first) * layout.inner + column;
+        const double *mean = operation == DEVIATIONS ? reduction->means + outer * layout.inner + column : NULL;
         double total[TILE];
-        const double *mean = means ? means + outer * layout.inner + tile * TILE : NULL;
-        if (layout.inner == 1)
-            total[0] = TYPED(reduce_whole_row)(operation, input, count, mean ? *mean : 0);
-        else if (width == TILE)
+        ptrdiff_t width = layout.inner - column < TILE ? layout.inner - column : TILE;
+        if (width == TILE)
             TYPED(reduce_columns)(operation, input, count, layout.inner, TILE, mean, total);
-        else if (layout.inner <= NARROW_TILE / 4 && count >= 2 * NARROW_TILE / layout.inner)
-            TYPED(reduce_narrow)(operation, input, count, layout.inner, mean, total);
         else
-            TYPED(reduce_columns)(operation, input, count, layout.inner, width, mean, total);
-        if (reduction->partials) {
-            double *kept = reduction->partials + (outer * reduction->parts + part) * layout.inner + tile * TILE;
-            for (ptrdiff_t j = 0; j < width; j++)
-                kept[j] = total[j];
-        } else {
-            for (ptrdiff_t j = 0; j < width; j++)
-                TYPED(put)(reduction, outer * layout.inner + tile * TILE + j, total[j]);
-        }
+            TYPED(reduce_tile)(operation, input, count, layout.inner, width, mean, total);
+        for (ptrdiff_t j = 0; j < width; j++)
+            TYPED(put)(reduction, (outer * parts + part) * layout.inner + column + j, total[j]);
     }
 }
 
 /* Join the parts, in their order. */
-static void TYPED(join_parts)(const Reduction *reduction)
+static void TYPED(join_parts)(const Reduction *reduction, const double *all_partials)
 {
     Layout layout = reduction->layout;
     for (ptrdiff_t outer = 0; outer < layout.outer; outer++)
         for (ptrdiff_t j = 0; j < layout.inner; j++) {
-            const double *partials = reduction->partials + outer * reduction->parts * layout.inner + j;
+            const double *partials = all_partials + outer * reduction->parts * layout.inner + j;
             double total = partials[0];
             for (ptrdiff_t part = 1; part < reduction->parts; part++)
                 total = joined(reduction->operation, total, partials[part * layout.inner]);

@@ -139,10 +139,11 @@ INLINE double TYPED(reduce_row)(Operation operation, const REAL *row, ptrdiff_t 
         return TYPED(extremum_by_double_lanes)(operation, row, count);
     /* The last chunk takes a rest that would not fill the lanes. */
     ptrdiff_t chunks = count < 2 * CHUNK ? 1 : count / CHUNK;
-    double total = TYPED(reduce_chunk)(operation, row, chunks == 1 ? count : CHUNK, mean, LANES);
-    for (ptrdiff_t c = 1; c < chunks; c++) {
+    double total = 0;
+    for (ptrdiff_t c = 0; c < chunks; c++) {
         ptrdiff_t start = c * CHUNK, end = c == chunks - 1 ? count : start + CHUNK;
-        total = joined(operation, total, TYPED(reduce_chunk)(operation, row + start, end - start, mean, LANES));
+        double of_chunk = TYPED(reduce_chunk)(operation, row + start, end - start, mean, LANES);
+        total = c ? joined(operation, total, of_chunk) : of_chunk;
     }
     return total;
 }
@@ -155,8 +156,6 @@ INLINE double TYPED(widely_mapped)(Operation operation, REAL value, double mean)
     double distance = (double)value - mean;
     return operation == DEVIATIONS ? distance * distance : (double)value;
 }
-
-#define WIDE_LANES 32
 
 INLINE double TYPED(reduce_row_widely)(Operation operation, const REAL *row, ptrdiff_t count, double mean)
 {
@@ -189,4 +188,3 @@ INLINE void TYPED(reduce_columns_widely)(Operation operation, const REAL *restri
             total[j] = joined(operation, total[j],
                               TYPED(widely_mapped)(operation, input[k * stride + j], operation == DEVIATIONS ? mean[j] : 0));
 }
-#undef WIDE_LANES
