@@ -30,7 +30,7 @@ from pullback.native import extension
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
-from pullback.tensor.user_attributes import IS_NEEDED, attributes_of, set_attributes
+from pullback.tensor.user_attributes import IS_NEEDED, show_user_attributes, shown_attributes
 from pullback.tensor.version_counter import InferenceAliasVersion, InferenceVersion, VersionCounter
 from pullback.typing import Array
 
@@ -75,7 +75,7 @@ class Tensor(TensorBase):
     _names: Any = None
     _is_param: bool = False
     if IS_NEEDED:
-        __dict__ = property(attributes_of, set_attributes)
+        __dict__ = shown_attributes
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return _LegacyConstructor.make(cls, *args, **kwargs)
@@ -85,6 +85,8 @@ class Tensor(TensorBase):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if IS_NEEDED:
+            show_user_attributes(cls)
         if "__torch_dispatch__" in cls.__dict__ and "__torch_function__" not in cls.__dict__:
             cls.__torch_function__ = _disabled_torch_function_impl  # as in PyTorch: it sees operations, not functions
         if getattr(cls, "__torch_function__", None) is not _disabled_torch_function_impl:

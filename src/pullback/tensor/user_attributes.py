@@ -5,6 +5,7 @@ Libraries copy it from one tensor to another. In the compiled form (Note [Compil
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from pullback.tensor.tensor_base import STATE, TensorBase
@@ -64,3 +65,19 @@ def set_attributes(tensor: Any, attributes: dict[str, Any]) -> None:
     present = attributes_of(tensor)
     present.clear()
     present.update(attributes)
+
+
+shown_attributes = property(attributes_of, set_attributes)
+"""What stands for `__dict__` in Tensor."""
+
+
+def show_user_attributes(cls: type) -> None:
+    """Give a class this `__dict__` where a base that comes before Tensor would show all of the tensor's state.
+
+    Assigning to that `__dict__`, as MONAI does, would take the state away. `setattr` refuses the name.
+    """
+    first = next(vars(base)["__dict__"] for base in cls.__mro__ if "__dict__" in vars(base))
+    if first is not shown_attributes:
+        (namespace,) = gc.get_referents(vars(cls))
+        namespace["__dict__"] = shown_attributes
+        cls.__doc__ = cls.__doc__  # tells Python that what it knows of the class's attributes is out of date
