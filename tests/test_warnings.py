@@ -16,6 +16,7 @@ ONCE: dict[str, Callable[[], Any]] = {
     "The use of `x.T` on tensors of dimension other than 2": lambda: pullback.ones(2, 2, 2).T,
     "where received a uint8 condition": lambda: pullback.where(BYTES, pullback.ones(2), pullback.zeros(2)),
     "Casting complex values to real discards": lambda: pullback.tensor([1j]).float(),
+    "Using torch.cross without specifying the dim arg": lambda: pullback.cross(pullback.ones(3), pullback.ones(3)),
 }
 
 

@@ -16,6 +16,7 @@ from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.modes.interception import taken_whole
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_once
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
 
@@ -313,14 +314,18 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @declare(found="torch and method")
 def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
-    """The cross product along `dim`, or along the first dimension of size 3.
+    """The cross product along `dim`, or (PyTorch wants users to leave that off) along the first dimension of size 3.
 
     >>> import pullback
-    >>> pullback.cross(pullback.tensor([1., 0., 0.]), pullback.tensor([0., 1., 0.]))
+    >>> pullback.cross(pullback.tensor([1., 0., 0.]), pullback.tensor([0., 1., 0.]), dim=0)
     tensor([0., 0., 1.])
     """
     dim = dim if axis is None else axis
     if dim is None:
+        warn_once(
+            "Using torch.cross without specifying the dim arg is deprecated: give `dim`, or use `linalg.cross`, which takes "
+            "the last dimension."
+        )
         sizes = list(input._array.shape)
         if 3 not in sizes:
             raise RuntimeError("no dimension of size 3 in input")
