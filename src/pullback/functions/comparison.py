@@ -17,7 +17,14 @@ from pullback.tensor.tensor import Tensor
 @interceptable
 @declare(complex32=True, without_gradient=True, found="torch and method")
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Whether two tensors have the same shape and elements.
+
+    A Python bool; NaN equals nothing, itself neither. `eq` compares element by element, `allclose` up to rounding.
+
+    >>> import pullback
+    >>> pullback.equal(pullback.tensor([1, 2]), pullback.tensor([1, 2]))
+    True
+    """
     if input is other and input._array.dtype.kind not in "fcV":
         return True
     return equal_arrays(input._array, other._array)

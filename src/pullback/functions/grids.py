@@ -85,7 +85,17 @@ def _size_mismatch(shapes: list[tuple[int, ...]]) -> RuntimeError:
 
 @declare(written_in="functional", found="torch")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Grids of coordinates from vectors."""
+    """Grids of coordinates from vectors.
+
+    For vectors of n, m, ... elements, as many views of shape (n, m, ...): the i-th changes along dimension i alone. With
+    `indexing="xy"` the first two dimensions are exchanged, as in NumPy's default; "ij" leaves them.
+
+    >>> import pullback
+    >>> rows, columns = pullback.meshgrid(pullback.tensor([1, 2]), pullback.tensor([3, 4, 5]), indexing="ij")
+    >>> rows + columns
+    tensor([[4, 5, 6],
+            [5, 6, 7]])
+    """
     given = _flat(tensors)
     if not given:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
@@ -154,14 +164,30 @@ def _given(name: str, tensors: Any) -> Any:
 
 @declare(found="torch")
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side: along columns, vectors along their length."""
+    """The tensors side by side: along columns, vectors along their length.
+
+    Numbers and vectors are joined along dimension 0, all else along dimension 1; the other sizes are the same in all.
+
+    >>> import pullback
+    >>> pullback.hstack([pullback.tensor([[1], [2]]), pullback.tensor([[3], [4]])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
     given = _given("hstack", atleast_1d(tensors))
     return cat(given, 0 if given and given[0]._array.ndim == 1 else 1, out=out)
 
 
 @declare(found="torch")
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors below each other."""
+    """The tensors below each other.
+
+    Numbers and vectors become rows first; all are joined along dimension 0.
+
+    >>> import pullback
+    >>> pullback.vstack([pullback.tensor([1, 2]), pullback.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat(_given("vstack", atleast_2d(tensors)), 0, out=out)
 
 

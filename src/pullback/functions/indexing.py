@@ -479,7 +479,14 @@ def method_narrow(input: Tensor, dim: Any = None, start: Any = None, length: Any
 
 @declare(moves=True, found="torch and method")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """A view of `length` positions of a dimension, from `start` on."""
+    """A view of `length` positions of a dimension, from `start` on.
+
+    As `input[..., start : start + length]` at `dim`, but refuses what lies outside. A negative `start` counts from the end.
+
+    >>> import pullback
+    >>> pullback.narrow(pullback.arange(6), 0, 2, 3)
+    tensor([2, 3, 4])
+    """
     if input._array.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:

@@ -171,7 +171,14 @@ def _sections_of(sections: Any) -> int:
 
 @declare(found="torch and method")
 def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
-    """A view of each slice along a dimension."""
+    """A view of each slice along a dimension.
+
+    A tuple with as many tensors as `dim` is long, each without that dimension; writing to one writes to `input`.
+
+    >>> import pullback
+    >>> pullback.unbind(pullback.tensor([[1, 2], [3, 4]]), dim=1)
+    (tensor([1, 3]), tensor([2, 4]))
+    """
     if process.modes and is_told(by_itself=True):
         return ask_foreign(unbind, (input, dim))
     dim = dim if axis is None else axis

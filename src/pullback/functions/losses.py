@@ -149,7 +149,15 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared distance where it is below `delta`, growing linearly from there."""
+    """Half the squared distance where it is below `delta`, growing linearly from there.
+
+    With d = |input - target|: d**2 / 2 where d < delta, else delta * (d - delta / 2). The mean of these, their sum, or with
+    `reduction="none"` each of them, times `weight` where that is given.
+
+    >>> import pullback
+    >>> pullback.nn.functional.huber_loss(pullback.tensor([0.5, 3.0]), pullback.zeros(2), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
     number = _reduction(reduction)
     a, b = _matched(input, target)
     if delta <= 0:

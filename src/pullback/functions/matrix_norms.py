@@ -26,7 +26,15 @@ def linalg_vector_norm(
     axis: Any = None,
     keepdims: Any = None,
 ) -> Tensor:
-    """The norm of all elements, or of the vectors along `dim`."""
+    """The norm of all elements, or of the vectors along `dim`.
+
+    sum(|x|**ord)**(1 / ord); the largest magnitude for `inf`, the least for `-inf`, the number of elements that are not zero
+    for 0. `dim` is one dimension or several taken together, which the result lacks unless `keepdim`.
+
+    >>> import pullback
+    >>> pullback.linalg.vector_norm(pullback.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
+    tensor([ 5., 10.])
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     if isinstance(ord, str):

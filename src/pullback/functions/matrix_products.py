@@ -150,7 +150,15 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @declare(out_dtype="for_tensordot", written_in="functional", found="torch")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
-    """The sum of products over pairs of dimensions."""
+    """The sum of products over pairs of dimensions.
+
+    `dims` is two lists, the dimensions of `a` and those of `b` that they are paired with, or a number: so many of the last
+    of `a` with the first of `b`. The result has the other dimensions of `a`, then those of `b`.
+
+    >>> import pullback
+    >>> pullback.tensordot(pullback.ones(2, 3, 4), pullback.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
+    pullback.Size([2, 5])
+    """
     left, right = _contracted(a, b, dims)
     for i, j in zip(left, right, strict=True):
         first_size, second_size = a._array.shape[i], b._array.shape[j]

@@ -65,7 +65,15 @@ def _with_statistics(
 
 @declare(found="torch")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Divide by the root mean square of the last dimensions, then multiply by `weight`."""
+    """Divide by the root mean square of the last dimensions, then multiply by `weight`.
+
+    `normalized_shape` is the shape of these dimensions, and of `weight`. y = x / sqrt(mean(x**2) + eps) * weight; `eps` is
+    the dtype's smallest step from 1 unless given.
+
+    >>> import pullback
+    >>> pullback.nn.functional.rms_norm(pullback.tensor([3.0, 4.0]), (2,), eps=0.0)
+    tensor([0.8485, 1.1314])
+    """
     shape = as_shape(normalized_shape)
     if input._array.ndim < len(shape) and (weight is None or weight._array.shape == shape):
         raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input._array.ndim}")

@@ -170,7 +170,14 @@ def randint(*args: Any, **options: Any) -> Tensor:
 @draws("permutation")
 @interceptable
 def randperm(n: int, **options: Any) -> Tensor:
-    """A random permutation of 0 .. n-1."""
+    """A random permutation of 0 .. n-1.
+
+    An int64 vector (n,) unless `dtype` is given; `generator` draws it, or the default one (`manual_seed`).
+
+    >>> import pullback
+    >>> pullback.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     dtype = as_numpy_dtype(options.get("dtype"))
     generator = options.get("generator")
     array = draw.randperm(n, generator=generator) if dtype is None else draw.randperm(n, dtype, generator)
@@ -246,7 +253,15 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
 @interceptable
 @declare(out_resized="silently", found="torch and method")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None) -> Tensor:
-    """Zeros and ones, with `input` as the probability of a one."""
+    """Zeros and ones, with `input` as the probability of a one.
+
+    The result has the shape and dtype of `input`, whose elements lie between 0 and 1; `p` is one probability for all of
+    them instead. Its gradient is zero.
+
+    >>> import pullback
+    >>> pullback.bernoulli(pullback.tensor([0.0, 1.0, 1.0]))
+    tensor([0., 1., 1.])
+    """
     if p is not None:
         result = empty_like(input)
         draw.bernoulli_(result._array, plain_number(p), generator)
@@ -263,7 +278,16 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
 ) -> Tensor:
-    """Indices drawn with the probabilities in each row of `input`."""
+    """Indices drawn with the probabilities in each row of `input`.
+
+    `input` is (n,) or (m, n): weights that need not sum to one. The result is int64, (num_samples,) or (m, num_samples). A
+    row gives an index at most once unless `replacement`.
+
+    >>> import pullback
+    >>> pullback.multinomial(pullback.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 5.0]]), 1)
+    tensor([[1],
+            [2]])
+    """
     result = new_tensor(draw.multinomial(input._array, num_samples, replacement, generator))
     if out is not None and out._array.dtype != result._array.dtype:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {scalar_type_name(out._array.dtype)}")

@@ -290,7 +290,14 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @declare(found="torch and method")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """A view with dimensions moved to other places, the rest in order."""
+    """A view with dimensions moved to other places, the rest in order.
+
+    `source` and `destination` are a dimension each, or as many in both.
+
+    >>> import pullback
+    >>> pullback.movedim(pullback.ones(2, 3, 4), 0, -1).shape
+    pullback.Size([3, 4, 2])
+    """
     ndim = input._array.ndim
     start = source if isinstance(source, (tuple, list)) else (source,)
     end = destination if isinstance(destination, (tuple, list)) else (destination,)

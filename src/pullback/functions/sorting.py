@@ -92,7 +92,15 @@ def kthvalue(
 def median(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
-    """The lower of the middle elements; along `dim` with its index."""
+    """The lower of the middle elements; along `dim` with its index.
+
+    Without `dim` one element of all. With it, a pair of values and indices without that dimension, or with size 1 there if
+    `keepdim`. Of an even number of elements the lower of the two in the middle is taken; NaN wins over every number.
+
+    >>> import pullback
+    >>> pullback.median(pullback.tensor([[4.0, 1.0, 3.0], [0.0, 5.0, 2.0]]), dim=1).values
+    tensor([3., 2.])
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     if dim is None:

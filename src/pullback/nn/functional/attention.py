@@ -24,6 +24,11 @@ def scaled_dot_product_attention(
 ) -> Tensor:  # fmt: skip
     """softmax(query @ key.T * scale + mask) @ value over the last two dimensions; `scale` is 1 / sqrt(E) if not given.
 
+    `query` is (..., L, E), `key` (..., S, E), `value` (..., S, V), the result (..., L, V). `attn_mask` broadcasts to
+    (..., L, S): numbers are added before the softmax, False leaves a key out. `is_causal` lets position i see the
+    keys up to i; `dropout_p` drops weights (also outside of training: give 0 there). With `enable_gqa` several
+    query heads share one head of `key` and `value`.
+
     >>> import pullback
     >>> one = pullback.ones(1, 2)
     >>> pullback.nn.functional.scaled_dot_product_attention(one, one, one * 3)
