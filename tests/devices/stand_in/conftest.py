@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-collect_ignore_glob = ["cupy*"] if find_spec("cupy") is not None else ["cupy*", "test_*.py"]
+collect_ignore_glob = ["cupy*"] if find_spec("cupy") is not None else ["cupy*", "test_*.py", "watch.py"]
