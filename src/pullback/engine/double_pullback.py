@@ -54,11 +54,22 @@ def double_pullback(function: Callable[[list[Any]], Any], inputs: Sequence[Any],
 
 
 def gradients(outputs: list[Any], cotangents: list[Any], inputs: list[Any], *, create_graph: bool = True) -> list[Any]:
-    """The gradients of inputs, given those of outputs; the graph is kept."""
+    """The gradients of leaves that `recorded_leaf` made, given those of outputs; the graph is kept.
+
+    A leaf may be a view of a recorded tensor. The pass ends there: behind it lies the whole graph of the user.
+    """
     edges = [edge for o in outputs if (edge := gradient_edge(o)) is not None]
     captures = [edge for i in inputs if (edge := gradient_edge(i)) is not None]
     grads = [c if c._array.dtype == o._array.dtype else c.to(o.dtype) for o, c in zip(outputs, cotangents, strict=True)]
-    return engine.execute(edges, grads, keep_graph=True, create_graph=create_graph, captures=captures, accumulate=False)
+    return engine.execute(
+        edges,
+        grads,
+        keep_graph=True,
+        create_graph=create_graph,
+        captures=captures,
+        accumulate=False,
+        ends_at_captures=True,
+    )
 
 
 def _leaf(array: Any) -> Tensor:

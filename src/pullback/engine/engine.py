@@ -143,25 +143,28 @@ class Engine:
         captures: Sequence[Edge] = (),
         wanted: Sequence[Node] = (),
         accumulate: bool = True,
+        ends_at_captures: bool = False,
     ) -> list[Any]:
         """Send `grads` (Tensors) into `edges` and run what they reach; return the gradients at `captures`.
 
         Unless `accumulate`, only what leads to `captures` and to the nodes in `wanted` runs, and of the leaves only these
-        accumulate.
+        accumulate. With `ends_at_captures`, what lies behind a capture is not looked at: the caller knows that no path
+        leads from there to another one.
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
         task.called_at = begin_pass(edges, not keep_graph and outer is None)
         root = GraphRoot(edges, grads)
         task.root = root
-        task.count_dependencies([root])
+        ends = [node for node, _ in captures] if ends_at_captures else ()
+        task.count_dependencies([root], ends)
         if process.changed and is_backward_dispatched(task.dependencies):
             task.moves_tensors = True
             task.expand_layers(root)
         if not task.moves_tensors:
             root.grads = tuple([g._array for g in grads])
         if not accumulate:
-            task.mark_needed(root, list(captures), wanted)
+            task.mark_needed(root, list(captures), wanted, ends)
         if process.streams:
             task.streams = PassStreams(root)
         # What a recorded pass computes is recorded wherever it is called; others switch recording off for users' code.

@@ -71,9 +71,11 @@ class GraphTask:
         for callback in self.final_callbacks:  # a list that grows is followed to its end
             callback()
 
-    def count_dependencies(self, roots: list[Node]) -> None:
-        """Count, for every reachable node, how many nodes send it gradients. Iterative: graphs may be deep."""
+    def count_dependencies(self, roots: list[Node], ends: Sequence[Node] = ()) -> None:
+        """Count, for every node reached before `ends`, how many nodes send it gradients. Iterative: graphs may be deep."""
         dependencies: dict[Node, int] = self.dependencies
+        for end in ends:
+            dependencies[end] = 0  # a node that is known is not followed
         stack: list[Node] = list(roots)
         node: Node
         while stack:
@@ -177,7 +179,9 @@ class GraphTask:
             return node.next_edges
         return tuple([edge if edge is not None and edge[0] in info else None for edge in node.next_edges])
 
-    def mark_needed(self, root: Node, captures: list[tuple[Node, int]], wanted: Sequence[Node]) -> None:
+    def mark_needed(
+        self, root: Node, captures: list[tuple[Node, int]], wanted: Sequence[Node], ends: Sequence[Node] = ()
+    ) -> None:
         """Mark the nodes on a path to a captured edge or to one of `wanted`: only these will run."""
         info: dict[Node, ExecInfo] = {}
         for index, (node, input_nr) in enumerate(captures):
@@ -185,12 +189,12 @@ class GraphTask:
         for node in wanted:
             info.setdefault(node, ExecInfo()).needed = True
         self.captured = [None] * len(captures)
-        self._mark_senders(root, info)
+        self._mark_senders(root, info, ends)
         self.exec_info = info
 
-    def _mark_senders(self, root: Node, info: dict[Node, ExecInfo]) -> None:
+    def _mark_senders(self, root: Node, info: dict[Node, ExecInfo], ends: Sequence[Node] = ()) -> None:
         """Mark the nodes below `root` one of whose next nodes is captured or needed: from the targets back to the root."""
-        senders = self._senders(root)
+        senders = self._senders(root, ends)
         pending: list[Node] = list(info)
         while pending:
             for node in senders.get(pending.pop(), ()):
@@ -201,9 +205,9 @@ class GraphTask:
                     use.needed = True
                     pending.append(node)
 
-    def _senders(self, root: Node) -> dict[Node, list[Node]]:
-        """For every node below `root`, the nodes that send it gradients."""
-        senders: dict[Node, list[Node]] = {}
+    def _senders(self, root: Node, ends: Sequence[Node]) -> dict[Node, list[Node]]:
+        """For every node from `root` to `ends`, the nodes that send it gradients."""
+        senders: dict[Node, list[Node]] = {node: [] for node in ends}
         stack: list[Node] = [root]
         while stack:
             node = stack.pop()

@@ -66,8 +66,9 @@ def pull_back(layer: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[
         edges = [edge for o, _ in used if (edge := gradient_edge(o)) is not None]
         captures = [edge for i in wanted if (edge := gradient_edge(aliases[i])) is not None]
         found = engine.execute(
-            edges, [g for _, g in used], keep_graph=True, create_graph=True, captures=captures, accumulate=False
-        )
+            edges, [g for _, g in used], keep_graph=True, create_graph=True, captures=captures, accumulate=False,
+            ends_at_captures=True,
+        )  # fmt: skip
     finally:
         set_grad_mode(former)
     results: list[Any] = [None] * len(inputs)
