@@ -118,7 +118,7 @@ def test_c_computes_what_numpy_computes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"remainder_from", "floor_quotient", "largest_like"}))
 def test_every_function_has_a_word_in_numpy(name: str) -> None:
-    two = {"maximum", "minimum", "fmax", "fmin", "copysign", "logaddexp", "hypot", "atan2", "fmod"}
+    two = {"at_least", "maximum", "minimum", "fmax", "fmin", "copysign", "logaddexp", "hypot", "atan2", "fmod"}
     arguments = (x, y) if name in two else (x,)
     a = np.array([0.25, 0.5], np.float32)
     text = print_numpy_function("f", ["x", "y"], Program((), Operation(name, arguments)))
@@ -183,12 +183,12 @@ def test_what_cuda_does_not_have_is_refused() -> None:
 @pytest.mark.parametrize("real", ["float", "double"])
 def test_printed_kernels_compile_for_cuda(tmp_path: Path, real: str) -> None:
     assert NVCC is not None
-    one = [n for n in FUNCTIONS if n not in ("digamma", "maximum", "minimum", "fmax", "fmin", "copysign", "logaddexp",
+    one = [n for n in FUNCTIONS if n not in ("digamma", "at_least", "maximum", "minimum", "fmax", "fmin", "copysign", "logaddexp",
                                              "hypot", "atan2", "fmod", "remainder_from", "floor_quotient")]  # fmt: skip
     total: Expr = x
     for name in one:
         total = of("+", total, of(name, x))
-    for name in ("maximum", "minimum", "fmax", "copysign", "logaddexp", "hypot", "atan2", "fmod", "remainder_from"):
+    for name in ("at_least", "maximum", "minimum", "fmax", "copysign", "logaddexp", "hypot", "atan2", "fmod", "remainder_from"):
         total = of("+", total, of(name, x, y))
     total = of("+", total, of("floor_quotient", x, y, x))
     text = f"#define REAL {real}\n" + PREAMBLE + REDUCTIONS

@@ -20,12 +20,24 @@ def tan(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.pow_scalar(result, 2) + 1))
 
 
-@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
+@elementwise(
+    in_place=True,
+    backward="wrt(input=mul(grad, conj(rsqrt(add(mul(neg(input), input), 1)))))",
+    promote="float",
+    foreach=True,
+    found="torch and method",
+)
 def asin(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 + input)))))
 
 
-@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
+@elementwise(
+    in_place=True,
+    backward="wrt(input=mul(grad, conj(neg(rsqrt(add(mul(neg(input), input), 1))))))",
+    promote="float",
+    foreach=True,
+    found="torch and method",
+)
 def acos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 + input)))))
 
