@@ -41,10 +41,10 @@ def test_nothing_else_in_the_package_compiles_text() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("compile", "eval"):
                 found.add(path.relative_to(PACKAGE).as_posix())
     # The two of dispatch compile expressions of declarations, and a function of a generated file under that file's name;
-    # devices compile the files of kernels under their names, segments a user's function under that of its file, where
+    # devices compile the files of kernels under their names, Tensors those of formulas, segments a user's function under that of its file, where
     # a size in it is looked up as well; others call torch.compile, re.compile and their like.
     assert found == {
         "source_text.py", "__main__.py", "dispatch/templates.py", "dispatch/recording.py", "devices/loading.py",
-        "devices/cuda/elementwise.py", "inspection/derivative_use.py", "pytorch/compiler.py", "compiling/function_text.py",
+        "recording/tensor_formulas.py", "devices/cuda/elementwise.py", "inspection/derivative_use.py", "pytorch/compiler.py", "compiling/function_text.py",
         "compiling/number_flow.py", "nn/modules/module.py",
     }  # fmt: skip

@@ -188,7 +188,18 @@ def test_printed_kernels_compile_for_cuda(tmp_path: Path, real: str) -> None:
     total: Expr = x
     for name in one:
         total = of("+", total, of(name, x))
-    for name in ("at_least", "maximum", "minimum", "fmax", "copysign", "logaddexp", "hypot", "atan2", "fmod", "remainder_from"):
+    for name in (
+        "at_least",
+        "maximum",
+        "minimum",
+        "fmax",
+        "copysign",
+        "logaddexp",
+        "hypot",
+        "atan2",
+        "fmod",
+        "remainder_from",
+    ):
         total = of("+", total, of(name, x, y))
     total = of("+", total, of("floor_quotient", x, y, x))
     text = f"#define REAL {real}\n" + PREAMBLE + REDUCTIONS

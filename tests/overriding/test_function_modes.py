@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from glob import glob
 from typing import Any
 
 import pytest
 
 import pullback
+from pullback.modes import function_modes
 from pullback.overrides import TorchFunctionMode, resolve_name
 
 
@@ -123,3 +125,9 @@ def test_results_of_a_mode_take_the_place_of_the_call() -> None:
     x = pullback.zeros(2)
     with Doubling():
         assert pullback.exp(x).tolist() == [2.0, 2.0]
+
+
+def test_the_roads_that_modes_look_past_exist() -> None:
+    names = [*function_modes._ROADS, *function_modes._IN_PYTHON]
+    missing = [name for name in names if not name.endswith("<") and not glob(f"{name}*")]
+    assert missing == []

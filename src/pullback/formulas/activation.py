@@ -78,7 +78,8 @@ def glu_grad(grad: Any, input: Any, dim: int) -> Any:
 
 def logit_grad(grad: Any, input: Any, eps: float | None) -> Any:
     """The gradient of logit: nan outside (0, 1), or zero outside of the clamped range."""
-    slope = grad / (input * (1 - input))
+    product = input * (1 - input)
+    slope = grad / F.exactly(product, product + 0)  # a zero of either sign is one from within: the slope is +inf
     if eps is None:
         return F.where(F.logical_and(input >= 0, input <= 1), slope, math.nan)
     return F.keep_where(F.logical_and(input >= eps, input <= 1 - eps), slope)

@@ -39,7 +39,7 @@ _IN_PYTHON = _files(
 )
 _ROADS = _files(
     "generated/ recording/ tensor/ modes/ creation/exchange creation/filled creation/from_values creation/options "
-    "creation/ranges overrid graph/in_place functions/older_ autograd/grad_mode <"
+    "creation/ranges overrid graph/in_place functions/deprecated_ autograd/grad_mode <"
 )
 
 

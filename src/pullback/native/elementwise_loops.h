@@ -1874,7 +1874,9 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input)(void *out, void *const *opera
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL slope = (grad / (input * ((REAL)1 - input)));
+        const REAL product = (input * ((REAL)1 - input));
+        const REAL exact = (product + (REAL)0);
+        const REAL slope = (grad / exact);
         out_at[i] = (((input >= (REAL)0) & (input <= (REAL)1)) ? slope : (REAL)NAN);
     }
 }
@@ -1890,7 +1892,9 @@ MULTIVERSIONED void NAME(loop_logit_grad_of_input_1)(void *out, void *const *ope
     for (size_t i = 0; i < count; i++) {
         const REAL grad = grad_at[i];
         const REAL input = input_at[i];
-        const REAL slope = (grad / (input * ((REAL)1 - input)));
+        const REAL product = (input * ((REAL)1 - input));
+        const REAL exact = (product + (REAL)0);
+        const REAL slope = (grad / exact);
         out_at[i] = (((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0);
     }
 }

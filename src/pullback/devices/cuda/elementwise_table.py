@@ -391,8 +391,8 @@ KERNELS: dict[str, Any] = {
         ('True', 'const REAL input_2 = (grad * noise);', 'input_2'),
     )),
     "logit_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("eps", "OPTIONAL_NUMBER", ...),), True, (
-        ('(eps is None)', 'const REAL slope = (grad / (input * ((REAL)1 - input)));', '(((input >= (REAL)0) & (input <= (REAL)1)) ? slope : (REAL)NAN)'),
-        ('not (eps is None)', 'const REAL slope = (grad / (input * ((REAL)1 - input)));', '(((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0)'),
+        ('(eps is None)', 'const REAL product = (input * ((REAL)1 - input)); const REAL exact = (product + (REAL)0); const REAL slope = (grad / exact);', '(((input >= (REAL)0) & (input <= (REAL)1)) ? slope : (REAL)NAN)'),
+        ('not (eps is None)', 'const REAL product = (input * ((REAL)1 - input)); const REAL exact = (product + (REAL)0); const REAL slope = (grad / exact);', '(((input >= (REAL)eps) & (input <= (REAL)(1.0 - eps))) ? slope : (REAL)0)'),
     )),
     "tanh_backward_grad_of_output_grad": ((("grad", "ARRAY", ...), ("output", "ARRAY", ...),), True, (
         ('True', '', '(grad * ((REAL)1 - (output * output)))'),
