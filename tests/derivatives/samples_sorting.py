@@ -19,7 +19,7 @@ SAMPLES = [
     Sample("amin", lambda x: F.amin(x, 1, True), (distinct(2, 3, 4),)),
     Sample("aminmax", lambda x: F.aminmax(x, dim=1), (distinct(3, 4),)),
     Sample("sort", lambda x: F.sort(x, 1, True), (distinct(3, 4),)),
-    Sample("sort-stable", lambda x: F.sort(x, 0, stable=True), (distinct(3, 4),)),
+    Sample("sort-stable", lambda x: F.sort(x, dim=0, stable=True), (distinct(3, 4),)),
     Sample("msort", F.msort, (distinct(3, 4),)),
     Sample("topk", lambda x: F.topk(x, 2, 0), (distinct(4, 3),)),
     Sample("kthvalue", lambda x: F.kthvalue(x, 2, 1), (distinct(3, 4),)),

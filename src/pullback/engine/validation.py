@@ -28,7 +28,9 @@ def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
 
 def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
     """One gradient in the wanted shape and dtype, or an error that names both; without a node it is the user's."""
-    fitted: Any = grad if not in_use or wanted.device is None else on_device(grad, wanted.device, index, node)
+    fitted: Any = (
+        grad if not in_use or wanted.known_device is None else on_device(grad, wanted.known_device, index, node)
+    )
     shape = grad._array.shape
     if shape != wanted.shape:
         if not is_expandable_to(wanted.shape, shape):

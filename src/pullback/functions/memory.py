@@ -215,9 +215,10 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None, **named: Any) 
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: sizes {list(shape)} must not be negative")
     array = input._array
+    if shape != array.shape or not input.is_inference():  # an inference tensor may be given the shape that it has
+        check_in_place(input, "resize", records=False)
     if shape == array.shape:
         return input
-    check_in_place(input, "resize", records=False)
     offset, count = storage_offset(array), math.prod(shape)
     flat = flat_storage(array)
     if offset + count > flat.size:

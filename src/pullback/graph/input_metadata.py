@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pullback.backend.array_module import zeros
-from pullback.backend.device import CPU, device, move_array
+from pullback.backend.device import CPU, move_array
+from pullback.backend.device import device as device_type
 from pullback.backend.dtype import dtype, from_numpy_dtype
 from pullback.typing import Array, DType, Shape
 
@@ -11,10 +12,12 @@ from pullback.typing import Array, DType, Shape
 class InputMetadata:
     """Shape and type of one gradient that flows into a node. (No dataclass: a frozen one takes twice as long to make.)"""
 
-    __slots__ = ("any_dtype", "device", "numpy_dtype", "shape")
+    __slots__ = ("any_dtype", "known_device", "numpy_dtype", "shape")
 
-    def __init__(self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False, device: device | None = None) -> None:
-        self.device = device
+    def __init__(
+        self, shape: Shape, numpy_dtype: DType, any_dtype: bool = False, device: device_type | None = None
+    ) -> None:
+        self.known_device = device
         """Where it lies; None where the node does not know."""
         self.shape = shape
         self.numpy_dtype = numpy_dtype
@@ -33,7 +36,12 @@ class InputMetadata:
     def is_cpp_nested_tensor(self) -> bool:
         return False
 
+    @property
+    def device(self) -> device_type:
+        """Where it lies, as far as the node knows: else the CPU."""
+        return CPU if self.known_device is None else self.known_device
+
     def zeros(self) -> Array:
         """The gradient of an output that nothing used."""
         made = zeros(self.shape, self.numpy_dtype)
-        return made if self.device is None or self.device is CPU else move_array(made, self.device)
+        return made if self.device is CPU else move_array(made, self.device)

@@ -327,7 +327,8 @@ def linear_grad_weight(grad: Array, input: Array) -> Array:
 def trace_back(grad: Array, shape: Shape) -> Array:
     """The gradient of the trace: `grad` on the diagonal."""
     result = np.zeros(shape, grad.dtype)
-    np.fill_diagonal(result, grad)
+    count, step = min(shape), shape[1] + 1
+    result.reshape(-1)[: count * step : step] = grad
     return result
 
 
