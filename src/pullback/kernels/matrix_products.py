@@ -324,6 +324,7 @@ def linear_grad_weight(grad: Array, input: Array) -> Array:
     return _multiply(grad.T, input.conj())
 
 
+@by_device
 def trace_back(grad: Array, shape: Shape) -> Array:
     """The gradient of the trace: `grad` on the diagonal."""
     result = np.zeros(shape, grad.dtype)
