@@ -64,10 +64,6 @@ def _fitted(node: Any, operation: Operation, name: str, grad: Any) -> Any:
     return grad if grad._array.dtype == dtype else F.to_dtype(grad, dtype)
 
 
-_TRANSPOSITIONS = ("TBackward0", "PermuteBackward0", "TransposeBackward0")
-"""What a matrix was transposed by: `t()`, `T` and `mT`."""
-
-
 class _Saved(dict[str, Any]):
     """What a node saved, by the names of its operation's parameters, read when an expression asks for it."""
 
@@ -100,17 +96,17 @@ class _Saved(dict[str, Any]):
             dtype = getattr(node, f"{prefix}_dtype") if hasattr(type(node), f"{prefix}_dtype") else None
             if shape is not None or dtype is not None:
                 return new_tensor(empty(shape or (), self["grad"]._array.dtype if dtype is None else dtype))
-        return self._transposed(name)
+        return self._in_columns(name)
 
-    def _transposed(self, name: str) -> Any:
-        """Memory as that of a factor which is the transpose of a matrix: the gradient of a product is laid out as it is."""
+    def _in_columns(self, name: str) -> Any:
+        """Memory as that of a column-major factor: the gradient of a product is laid out as the factor is."""
         node: Any = self._node
         inputs = OPERATIONS[node.operation].differentiable_inputs
-        edge = node.next_edges[inputs.index(name)] if name in inputs else None
-        if edge is None or edge[0].name() not in _TRANSPOSITIONS:
+        place = inputs.index(name) if name in inputs else None
+        if place is None or node.next_edges[place] is None or not node.is_column_major(name, place):
             return None
-        metadata = edge[0].input_metadata(edge[1])
-        return new_tensor(empty(metadata.shape[::-1], self["grad"]._array.dtype).T)
+        source, number = node.next_edges[place]
+        return new_tensor(empty(source.input_metadata(number).shape[::-1], self["grad"]._array.dtype).T)
 
 
 @cache

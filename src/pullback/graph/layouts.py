@@ -8,6 +8,9 @@ from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.node import Node
 from pullback.tensor.tensor import Tensor
 
+_TRANSPOSITIONS = ("TBackward0", "PermuteBackward0", "TransposeBackward0")
+"""What a matrix was transposed by: `t()`, `T` and `mT`."""
+
 
 def is_column_major(node: Node, name: str, place: int) -> bool:
     """Whether a matrix that a node had as input was in column-major order.
@@ -18,7 +21,7 @@ def is_column_major(node: Node, name: str, place: int) -> bool:
     if isinstance(saved, Tensor):
         return _has_columns(saved, flipped=False)
     edge, flipped = node.next_edges[place], False
-    while edge is not None and edge[0].name() == "TBackward0":
+    while edge is not None and edge[0].name() in _TRANSPOSITIONS:
         edge, flipped = edge[0].next_edges[0], not flipped
     if edge is None:
         return False

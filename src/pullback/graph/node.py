@@ -71,7 +71,7 @@ _PUBLIC = (
 )  # fmt: skip
 _rules: dict[str, Callable[..., Any]] = {}
 _SLOTS = ("freed_by", "source")
-_PUBLIC_NAMES = {"input": "self", "output_grad": "grad_output"}
+PUBLIC_NAMES = {"input": "self", "output_grad": "grad_output"}
 """PyTorch's inspection attributes keep the name `self` for the first argument."""
 
 
@@ -290,7 +290,7 @@ class Node:
             return self._expand().__dir__()
         from pullback.graph.shown_values import shown_names  # lazy: few programs look
 
-        names = {name: _PUBLIC_NAMES.get(name, name) for name in self.saved_names}
+        names = {name: PUBLIC_NAMES.get(name, name) for name in self.saved_names}
         shown = shown_names(self, list(names.values()))
         special = [name for name in object.__dir__(self) if name.startswith("__")]
         raw = [f"_raw_saved_{public}" for name, public in names.items() if hasattr(self, f"saved_{name}_version")]
@@ -306,7 +306,7 @@ class Node:
 
         own = saved_under(self, public)
         for name in self.saved_names:
-            if _PUBLIC_NAMES.get(name, name) == own:
+            if PUBLIC_NAMES.get(name, name) == own:
                 if raw:
                     return self.raw_saved(name)
                 if self.released:

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from pullback.backend.array_module import contiguous_strides
+from pullback.graph.node import PUBLIC_NAMES
 from pullback.graph.shown_results import result_names, result_of
 from pullback.typing import Shape
 
@@ -151,8 +152,7 @@ ViewBackward0: self_sym_sizes
 """  # noqa: E501
 _PLACES = {"self": 0, "mean": 0, "std": 1}
 """The edges of inputs of nodes without a rule."""
-_OWN_NAMES = {"self": "input", "grad_output": "output_grad"}
-_THEIR_NAMES = {ours: theirs for theirs, ours in _OWN_NAMES.items()}
+_OWN_NAMES = {theirs: ours for ours, theirs in PUBLIC_NAMES.items()}
 
 
 @functools.cache
@@ -180,7 +180,7 @@ def saved_under(node: Any, public: str) -> str:
 def public_name(node: Any, name: str) -> str:
     """PyTorch's name of what a node saved as `name`."""
     row = _shown().get(node.name(), {})
-    return next((theirs for theirs, ours in row.items() if ours == name), _THEIR_NAMES.get(name, name))
+    return next((theirs for theirs, ours in row.items() if ours == name), PUBLIC_NAMES.get(name, name))
 
 
 def has_row(node: Any) -> bool:
